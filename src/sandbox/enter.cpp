@@ -34,23 +34,6 @@ Failed refuse_start(std::string message) {
 
 Outcome failure(std::string_view what) { return std::unexpected(fmt::format("{}: {}", what, std::strerror(errno))); }
 
-Outcome forbid_new_privileges() {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failure("no_new_privs");
-  return {};
-}
-
-// The bounding set first: shrinking it is itself a privilege. Who has none cannot shrink it, and needs not: nothing
-// comes back from it under no_new_privs.
-Outcome drop_capabilities() {
-  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability)
-    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM) return failure("bounding set");
-  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) return failure("ambient set");
-  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
-  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  if (::syscall(SYS_capset, &header, none) != 0) return failure("capset");
-  return {};
-}
-
 // Makes what is missing of the path, for the account.
 Result<void> make_folders(const Account& account, const std::filesystem::path& path) {
   const auto refuse = [&](const std::filesystem::path& at) {
@@ -91,6 +74,23 @@ std::string text_of(const std::vector<std::string>& parts) {
 }
 
 }  // namespace
+
+std::expected<void, std::string> forbid_new_privileges() {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failure("no_new_privs");
+  return {};
+}
+
+// The bounding set first: shrinking it is itself a privilege. Who has none cannot shrink it, and needs not: nothing
+// comes back from it under no_new_privs.
+std::expected<void, std::string> drop_capabilities() {
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability)
+    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM) return failure("bounding set");
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) return failure("ambient set");
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capset, &header, none) != 0) return failure("capset");
+  return {};
+}
 
 Machine this_machine() {
   std::error_code none;
@@ -156,9 +156,12 @@ Result<void> enter(const Plan& plan) {
   const int abi = plan.landlock ? landlock_abi() : 0;
   take(true, "no new privileges", forbid_new_privileges);
   take(plan.capabilities, "no capabilities", drop_capabilities);
-  take(plan.landlock, fmt::format("Landlock {}", abi), [&] { return apply_landlock(plan.paths, plan.bind_port, abi); });
+  take(plan.landlock, fmt::format("Landlock {}", abi), [&] {
+    return apply_landlock({.paths = plan.paths, .bind_port = plan.bind_port, .signals_all = plan.programs}, abi);
+  });
   // Last, because it forbids the calls of the others.
-  take(plan.seccomp, "seccomp", [&] { return apply_seccomp({.unix_sockets = plan.unix_sockets}); });
+  take(plan.seccomp, "seccomp",
+       [&] { return apply_seccomp({.unix_sockets = plan.unix_sockets, .programs = plan.programs}); });
   if (plan.mode == Mode::required && !missing.empty())
     return refuse_start(
         fmt::format("--sandbox=required, but these parts are missing: {}; use a kernel that has them, or --sandbox=on",

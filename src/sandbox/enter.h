@@ -2,6 +2,7 @@
 // the first thread is started. A child process that needs more than the server must be started before it is entered.
 #pragma once
 
+#include <expected>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -24,6 +25,10 @@ std::vector<std::string> reachable(const std::vector<std::string>& files);
 
 // From root to the account, for good. Parts of the state folder's path that do not exist are made and given to it.
 Result<void> become(const Account& account, const std::filesystem::path& state);
+
+// Parts of it, for the calling thread.
+std::expected<void, std::string> forbid_new_privileges();
+std::expected<void, std::string> drop_capabilities();
 
 // The error says which part could not be had; with Mode::on only what is there is used, and the log says so.
 Result<void> enter(const Plan& plan);

@@ -2,13 +2,16 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -305,6 +308,43 @@ TEST(SandboxCalls, NoCallIsInTwoTables) {
 TEST(SandboxCalls, EveryNameIsOne) {
   for (const auto calls : {allowed_calls(), deadly_calls()})
     for (const auto name : calls) EXPECT_NE(seccomp_syscall_resolve_name(name.data()), __NR_SCMP_ERROR) << name;
+}
+
+// As libvirtd and QEMU are.
+TEST_F(SandboxTest, WhoIsKeptOffOthersChangesItself) {
+  const auto within = [&](const std::function<int()>& body) {
+    return in_child([&] { return forbid_new_privileges() && keep_off_others() ? body() : not_entered; });
+  };
+  const auto set_limits = [](pid_t of) {
+    rlimit now{};
+    if (::prlimit(of, RLIMIT_NOFILE, nullptr, &now) != 0) return -1;
+    return ::prlimit(of, RLIMIT_NOFILE, &now, nullptr) == 0 ? 0 : errno;
+  };
+  EXPECT_EQ(within([&] { return set_limits(0); }), 0);
+  EXPECT_EQ(within([&] { return set_limits(::getppid()); }), EPERM);
+  EXPECT_EQ(within([] { return ::setpriority(PRIO_PROCESS, 0, 19) == 0 ? 0 : errno; }), 0);
+  EXPECT_EQ(within([] { return ::setpriority(PRIO_USER, 0, 19) == 0 ? 0 : errno; }), EPERM);
+  // The kernel takes the lower half.
+  EXPECT_EQ(within([] { return ::syscall(SYS_setpriority, (1L << 32) + PRIO_USER, 0, 19) == 0 ? 0 : errno; }), EPERM);
+}
+
+// As a node does.
+TEST_F(SandboxTest, WhoStartsProgramsIsConfinedWithThem) {
+  if (sanitized_build || landlock_abi() == 0) GTEST_SKIP() << "no Landlock here";
+  const Plan with_programs = make_plan(
+      Mode::on, {.programs = true, .rules = {{(root / "state").native(), PathRule::Access::data}}}, this_machine());
+  const auto within = [&](const std::function<int()>& body) {
+    return in_child([&] { return enter(with_programs) ? body() : not_entered; });
+  };
+  const auto run = [](const char* script) {
+    return WEXITSTATUS(std::system(script));  // NOLINT(cert-env33-c,concurrency-mt-unsafe): a child with one thread
+  };
+  EXPECT_EQ(within([&] { return run("exit 7"); }), 7);
+  EXPECT_EQ(within([&] { return run(fmt::format("echo x > {}/state/new", root.native()).c_str()); }), 0);
+  EXPECT_NE(within([&] { return run(fmt::format("exec 2> /dev/null; cat {}/outside", root.native()).c_str()); }), 0);
+  EXPECT_EQ(within([] { return ::unshare(CLONE_NEWUSER) == 0 ? 0 : 1; }), -SIGSYS);
+  EXPECT_EQ(within([] { return ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 ? 0 : 1; }), -SIGSYS);
+  EXPECT_EQ(within([] { return ::kill(::getppid(), 0) == 0 ? 0 : errno; }), 0) << "it ends what it did not start";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace vg::sandbox {
 namespace {
@@ -134,22 +135,30 @@ std::expected<void, std::string> apply_landlock(std::span<const PathRule> paths,
   return apply_landlock({.paths = paths, .bind_port = bind_port}, abi);
 }
 
-std::expected<void, std::string> apply_landlock(const Restriction& wanted, int abi) {
+std::expected<int, std::string> make_ruleset(const Restriction& wanted, int abi) {
+  if (abi <= 0) return std::unexpected("this kernel has no Landlock");
   Ruleset all = all_of(abi);
   if (wanted.binds_all_ports) all.net = 0;
   if (wanted.signals_all) all.scoped &= ~scope_signal;
   const std::optional<std::uint16_t> bind_port = wanted.bind_port;
   const std::size_t size = abi >= 6 ? sizeof all : abi >= 4 ? 2 * sizeof(std::uint64_t) : sizeof(std::uint64_t);
-  const Descriptor ruleset{static_cast<int>(call(create_ruleset_call, &all, size, 0U))};
+  Descriptor ruleset{static_cast<int>(call(create_ruleset_call, &all, size, 0U))};
   if (ruleset.fd < 0) return std::unexpected(std::strerror(errno));
   for (const auto& rule : wanted.paths)
-    if (auto allowed = allow(ruleset.fd, rule, all.files); !allowed) return allowed;
+    if (auto allowed = allow(ruleset.fd, rule, all.files); !allowed) return std::unexpected(allowed.error());
   if (bind_port && all.net != 0) {
     const NetPort port{.allowed = bind_tcp, .port = *bind_port};
     if (call(add_rule_call, ruleset.fd, net_port, &port, 0U) != 0)
       return std::unexpected(fmt::format("port {}: {}", *bind_port, std::strerror(errno)));
   }
-  if (call(restrict_self_call, ruleset.fd, 0U) != 0) return std::unexpected(std::strerror(errno));
+  return std::exchange(ruleset.fd, -1);
+}
+
+std::expected<void, std::string> apply_landlock(const Restriction& wanted, int abi) {
+  const auto made = make_ruleset(wanted, abi);
+  if (!made) return std::unexpected(made.error());
+  const Descriptor ruleset{*made};
+  if (!apply_ruleset(ruleset.fd)) return std::unexpected(std::strerror(errno));
   return {};
 }
 

@@ -26,6 +26,9 @@ std::expected<void, std::string> apply_landlock(const Restriction& wanted, int a
 std::expected<void, std::string> apply_landlock(std::span<const PathRule> paths, std::optional<std::uint16_t> bind_port,
                                                 int abi);
 
+// The same for later: a descriptor, which the caller closes, for apply_ruleset().
+std::expected<int, std::string> make_ruleset(const Restriction& wanted, int abi);
+
 // A rule by which nothing but this TCP port can be connected to; a descriptor, which the caller closes. -1: the kernel
 // knows no such rules.
 int connect_ruleset(std::uint16_t port);

@@ -13,6 +13,9 @@ using Access = PathRule::Access;
 // Libraries that are loaded late (name service modules), time zones, certificates of authorities.
 constexpr std::string_view system_folders[] = {"/usr", "/lib", "/lib64"};
 
+// Where else programs are, and this one.
+constexpr std::string_view program_folders[] = {"/bin", "/sbin", "/proc/self/exe"};
+
 // Without capabilities root still owns files such as the passwords' one, so it gets no more of /etc than what name
 // look-ups and TLS read. Other users get the whole: a file that is replaced while the server runs stays readable, and
 // modes keep them out of what is not theirs.
@@ -43,7 +46,9 @@ std::vector<PathRule> path_rules(const Needs& needs, const Machine& machine) {
     PathRule rule{.path = std::move(path), .access = access};
     if (std::ranges::find(rules, rule) == rules.end()) rules.push_back(std::move(rule));
   };
-  for (const auto folder : system_folders) add(std::string(folder), Access::read);
+  for (const auto folder : system_folders) add(std::string(folder), needs.programs ? Access::program : Access::read);
+  if (needs.programs)
+    for (const auto path : program_folders) add(std::string(path), Access::program);
   if (machine.root) {
     for (const auto path : etc_for_root) add(std::string(path), Access::read);
   } else {
@@ -57,6 +62,7 @@ std::vector<PathRule> path_rules(const Needs& needs, const Machine& machine) {
   for (const auto& file : needs.read_files)
     if (!file.empty()) add(is_top_level(folder_of(file)) ? file : folder_of(file), Access::read);
   for (const auto& folder : needs.write_folders) add(folder, Access::write);
+  for (const auto& rule : needs.rules) add(rule.path, rule.access);
   return rules;
 }
 
@@ -78,6 +84,7 @@ Plan make_plan(Mode mode, const Needs& needs, const Machine& machine) {
     return plan;
   }
   plan.seccomp = true;
+  plan.programs = needs.programs;
   plan.unix_sockets = !machine.root;
   plan.landlock = machine.landlock_abi > 0;
   if (!plan.landlock) {

@@ -32,19 +32,6 @@ inline constexpr bool sanitized_build = false;
 inline constexpr bool sanitized_build = false;
 #endif
 
-// What a server needs beside the files of every program.
-struct Needs {
-  std::vector<std::string> write_folders = {};  // all below may be read, written, made, renamed and removed
-  std::vector<std::string> read_files = {};     // looked at again while it runs, so others may be put in their place
-  std::optional<std::uint16_t> listen_port = {};
-};
-
-struct Machine {
-  bool root = false;          // the user id, whatever it is still allowed to do
-  int landlock_abi = 0;       // 0: the kernel has none
-  std::string resolver = {};  // the file that /etc/resolv.conf stands for
-};
-
 struct PathRule {
   // program: read and executed; data: as write, but no symbolic links are made, which others would follow; hardware:
   // devices that are told what to do.
@@ -54,11 +41,29 @@ struct PathRule {
   bool operator==(const PathRule&) const = default;
 };
 
+// What a server needs beside the files of every program.
+struct Needs {
+  std::vector<std::string> write_folders = {};  // all below may be read, written, made, renamed and removed
+  std::vector<std::string> read_files = {};     // looked at again while it runs, so others may be put in their place
+  std::optional<std::uint16_t> listen_port = {};
+  // It starts programs, which have its sandbox as well, and ends processes that it did not start. `rules`: what it and
+  // they reach beside the rest.
+  bool programs = false;
+  std::vector<PathRule> rules = {};
+};
+
+struct Machine {
+  bool root = false;          // the user id, whatever it is still allowed to do
+  int landlock_abi = 0;       // 0: the kernel has none
+  std::string resolver = {};  // the file that /etc/resolv.conf stands for
+};
+
 struct Plan {
   Mode mode = Mode::on;
   bool capabilities = false;  // none are left, and none come back
   bool landlock = false;
   bool seccomp = false;
+  bool programs = false;
   bool unix_sockets = false;         // for name services; a root would be obeyed by everybody who listens on one
   std::vector<PathRule> paths = {};  // those that do not exist are passed over
   std::optional<std::uint16_t> bind_port = {};
