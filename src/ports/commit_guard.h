@@ -32,7 +32,8 @@ class CommitGuard {
   // Whether a write to this key must be shown to complete().
   virtual bool concerns(const ObjectKey& key) const = 0;
   // For a transaction that can be carried out: further writes that belong to it, which nobody is asked about again. One
-  // of a key that the transaction writes itself replaces that object. `revision` is what the transaction will get.
+  // of a key that the transaction writes itself replaces that object. `revision` is the first that the
+  // transaction will get.
   virtual Result<std::vector<Write>> complete(std::span<const Item> items, const View& view, Revision revision) = 0;
   // The disk refused: of what complete() was called for since the last revision that can be read, nothing happened.
   virtual void undone() = 0;

@@ -26,6 +26,8 @@ struct DiskClaim {
   std::int64_t capacity = 0;    // bytes
   std::int64_t image_size = 0;  // what a guest sees; 0: there is no image
   std::string filled_by = {};   // the id of the job that made the image; empty: no job did
+  // What it holds, of what must not be lost: names of files and folders that are not empty, in order, with commas.
+  std::string holds = {};
   bool operator==(const DiskClaim&) const = default;
 };
 
@@ -56,6 +58,7 @@ struct DiskJobStatus {
   int progress = -1;  // in hundredths of a percent; -1: unknown
   DiskError error = DiskError::none;
   std::string message = {};                            // of the last failure
+  std::string waits_for = {};                          // while it waits: a slot or a claim, in words
   int failures = 0;                                    // in a row, since this process knows the job
   std::chrono::system_clock::time_point changed = {};  // when the state became what it is
   // What the image says of itself: labels for the claim (spec storage DV-98).

@@ -84,6 +84,7 @@ class FakeDisks final : public DiskAgent {
     claim.uid = job.claim_uid;
     claim.image_size = std::max(size, std::int64_t{1});
     claim.filled_by = job.id;
+    claim.holds = "disk.img";
   }
   void apply(const DiskJob& job, const CreateClaim& work) {
     DiskClaim& claim = claims[job.claim];

@@ -39,15 +39,16 @@ struct Precondition {
   bool not_deleting = false;  // with exists: it must not be on its way out (a namespace that takes new objects)
 };
 
-// All of it happens under one revision, or none of it. A key may occur once.
+// All of it happens at once, or none of it: nobody reads a part of it. Each object that it changes gets a revision of
+// its own, in the order of the writes, so that a watch can be cut between any two and go on. A key may occur once.
 struct Transaction {
   std::vector<Write> writes = {};
   std::vector<Precondition> preconditions = {};
 };
 
 struct CommitOutcome {
-  // The transaction's revision. When nothing changed (every write was an update to the same bytes) no revision is
-  // used and this is the store's revision at that moment.
+  // The last of the transaction's revisions. When nothing changed (every write was an update to the same bytes) no
+  // revision is used and this is the store's revision at that moment.
   Revision revision = 0;
   std::vector<ObjectPtr> objects = {};  // one for each write: as stored; for a removal, the version that went
 };
@@ -77,9 +78,8 @@ enum class ChangeType : std::uint8_t { added, modified, removed };
 struct Change {
   Revision revision = 0;
   ChangeType type = ChangeType::added;
-  std::uint16_t ordinal = 0;  // place within the transaction
-  ObjectPtr object = {};      // removed: the last version
-  ObjectPtr previous = {};    // modified and removed: the version before, so that leaving a selector can be seen
+  ObjectPtr object = {};    // removed: the last version
+  ObjectPtr previous = {};  // modified and removed: the version before, so that leaving a selector can be seen
 };
 
 struct WatchQuery {
@@ -111,6 +111,7 @@ using Waker = std::move_only_function<void()>;
 struct StoreHealth {
   bool ok = true;
   std::string message = {};  // why not
+  std::string shown = {};    // the same in a few words that anybody may read; empty: nothing but that it is so
   bool operator==(const StoreHealth&) const = default;
 };
 
@@ -119,8 +120,15 @@ class ObjectStore {
   virtual ~ObjectStore() = default;
 
   // already_exists, not_found or conflict when the newest state says so; 429 when too much waits; 413 for an object
-  // over the limit; 503 when the disk refuses; 500 when it failed so that nobody can say whether the write happened.
+  // over the limit; 503 when the disk refuses; 500 when it failed, and 504 when it is silent, so that nobody can say
+  // whether the write happened.
   virtual void submit(Transaction transaction, Completion done) = 0;
+  // Whether somebody was told so (500 or 504) of a write to this object, and it is not settled yet: until it is, the
+  // object as it can be read may be neither absent nor the newest. Without a name: to any object of the namespace;
+  // without a namespace: of any.
+  virtual bool unsettled(std::string_view /*resource*/, std::string_view /*ns*/, std::string_view /*name*/) const {
+    return false;
+  }
 
   virtual Revision revision() const = 0;
   virtual ObjectPtr get(std::string_view resource, std::string_view ns, std::string_view name) const = 0;

@@ -163,20 +163,44 @@ TEST_P(ObjectStoreContract, a_transaction_happens_whole_or_not_at_all) {
   good.writes.push_back(create(machine_key("b"), "2"));
   good.writes.push_back(create({"pods", "default", "p"}, "2"));
   const auto outcome = must(std::move(good));
-  EXPECT_EQ(outcome.revision, 2u);
-  for (const auto& object : outcome.objects) EXPECT_EQ(object->revision(), 2u);
+  EXPECT_EQ(outcome.revision, 4u) << "one for each object";
+  for (Revision expected = 1; const auto& object : outcome.objects) EXPECT_EQ(object->revision(), ++expected);
 
   Transaction bad;
   bad.writes.push_back(create(machine_key("c"), "3"));
   bad.writes.push_back(update(machine_key("a"), "3", 1));
   EXPECT_EQ(refused(std::move(bad)).reason, "Conflict");
   EXPECT_FALSE(get("c"));
-  EXPECT_EQ(store().revision(), 2u);
+  EXPECT_EQ(store().revision(), 4u);
 
   Transaction twice;
   twice.writes.push_back(update(machine_key("a"), "4"));
   twice.writes.push_back(update(machine_key("a"), "5"));
   EXPECT_EQ(refused(std::move(twice)).code, 500);
+}
+
+// Whoever saw the first of several objects of one transaction, and was cut off then, goes on with the others.
+TEST_P(ObjectStoreContract, a_watch_goes_on_between_the_objects_of_a_transaction) {
+  for (const char* name : {"a", "b", "c", "d"}) must(create(machine_key(name), "1"));
+  Transaction together;
+  for (const char* name : {"a", "b", "c"}) together.writes.push_back(update(machine_key(name), "2"));
+  together.writes.push_back(remove(machine_key("d")));
+  must(std::move(together));
+  for (int restart = 0; restart < 2; ++restart) {
+    std::vector<std::string> seen;
+    Revision from = 4;
+    for (int cut = 0; cut < 4; ++cut) {
+      auto cut_off = watch(from);
+      const auto batch = cut_off->next(1);
+      ASSERT_EQ(batch->changes.size(), 1u) << "after " << from;
+      EXPECT_GE(batch->progress, batch->changes[0].revision);
+      from = batch->changes[0].revision;
+      seen.push_back(shown(batch->changes).at(0));
+    }
+    EXPECT_THAT(seen, ElementsAre("~default/a=2", "~default/b=2", "~default/c=2", "-default/d=1"));
+    EXPECT_TRUE(watch(from)->next(1)->changes.empty());
+    reopen();
+  }
 }
 
 TEST_P(ObjectStoreContract, preconditions_hold_at_commit) {
@@ -485,9 +509,9 @@ TEST_P(ObjectStoreContract, readers_see_whole_transactions) {
           return;
         }
         EXPECT_EQ(page->objects.size(), 2u);
-        EXPECT_EQ(page->objects[0]->revision(), page->objects[1]->revision());
+        EXPECT_EQ(page->objects[0]->revision() + 1, page->objects[1]->revision());
         EXPECT_GE(page->revision, last);
-        EXPECT_EQ(page->objects[0]->revision(), page->revision);
+        EXPECT_EQ(page->objects[1]->revision(), page->revision);
         last = page->revision;
       }
     });

@@ -22,7 +22,7 @@
 
 namespace vg {
 
-// The store's one counter; every transaction that changes something takes the next value. 0 is before all changes.
+// The store's one counter; every change of an object takes the next value. 0 is before all changes.
 using Revision = std::uint64_t;
 
 struct ObjectKey {
@@ -103,8 +103,9 @@ inline std::string pack_facts(const ObjectDraft& draft) {
   return out;
 }
 
-// What a version gets at commit: the revision of its transaction, the one under which an object of its name was created
-// (the order of creation, kept by every update), and its place among the writes of the transaction, which share theirs.
+// What a version gets at commit: its revision, and the one under which an object of its name was created (the order of
+// creation, kept by every update). `ordinal` is 0 but in stores of earlier versions of the program: there all writes of
+// a transaction shared a revision, and this was the place among them.
 struct Stamp {
   Revision revision = 0;
   Revision created_revision = 0;

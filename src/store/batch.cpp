@@ -77,14 +77,8 @@ class Batch::GuardView final : public CommitGuard::View {
   const Batch& batch_;
 };
 
-Batch::Batch(const VersionedIndex& index, Packers& packers, CommitGuard* guard, const WriteBounds& bounds,
-             std::atomic<std::uint64_t>& refused)
-    : index_(index),
-      packers_(packers),
-      guard_(guard),
-      bounds_(bounds),
-      refused_(refused),
-      revision_(index.newest_revision()) {}
+Batch::Batch(const VersionedIndex& index, Packers& packers, const Rules& rules, std::atomic<std::uint64_t>& refused)
+    : index_(index), packers_(packers), rules_(rules), refused_(refused), revision_(index.newest_revision()) {}
 
 KeptPtr Batch::newest(const ObjectKey& key) const {
   const auto written = written_.find(view(key));
@@ -98,7 +92,24 @@ Result<void> Batch::check(const PreparedTransaction& transaction) const {
   for (const auto& write : transaction.writes) {
     if (auto held = check_expected(write, newest(write.key).get()); !held) return held;
   }
+  if (rules_.disk_is_full && needs_room(transaction)) {
+    return fail(
+        Status::unavailable("nothing was changed: the disk of the store is full; to make room, delete objects, or free "
+                            "space on the disk of "
+                            "the server"));
+  }
   return {};
+}
+
+// What is on its way out is let go, whatever is still written to it.
+bool Batch::needs_room(const PreparedTransaction& transaction) const {
+  std::size_t before = 0, after = 0;
+  for (const auto& write : transaction.writes) {
+    if (write.object && write.object->deleting()) continue;
+    if (const auto kept = newest(write.key)) before += kept->open_bytes();
+    if (write.object) after += write.object->memory_bytes();
+  }
+  return after > before;
 }
 
 // Puts what the guard adds behind the transaction's own writes.
@@ -110,10 +121,10 @@ Result<void> Batch::ask_guard(PreparedTransaction& transaction) {
     items.push_back(
         {.kind = write.kind, .key = write.key, .before = kept ? kept->open() : nullptr, .after = write.object.get()});
   }
-  auto added = guard_->complete(items, GuardView(*this), revision_ + 1);
+  auto added = rules_.guard->complete(items, GuardView(*this), revision_ + 1);
   if (!added) return fail(std::move(added.error()));
   for (auto& write : *added) {
-    auto prepared = prepare(write, bounds_);
+    auto prepared = prepare(write, rules_.bounds);
     if (!prepared) return fail(std::move(prepared.error()));
     const auto same = std::ranges::find(transaction.writes, prepared->key, &PreparedWrite::key);
     if (same != transaction.writes.end()) {
@@ -126,26 +137,23 @@ Result<void> Batch::ask_guard(PreparedTransaction& transaction) {
   return {};
 }
 
-bool Batch::apply(PreparedWrite& write, CommitOutcome& outcome, bool first) {
+bool Batch::apply(PreparedWrite& write, CommitOutcome& outcome) {
   const auto kept = newest(write.key);
   auto previous = kept ? kept->open() : nullptr;
   if (write.kind == WriteKind::update && write.object->json() == previous->json()) {
     outcome.objects.push_back(std::move(previous));  // as with etcd: the same bytes are no new version
     return false;
   }
-  if (first) ++revision_;
-  const auto ordinal = static_cast<std::uint16_t>(outcome.objects.size());
-  Change change{.revision = revision_, .ordinal = ordinal, .previous = previous};
-  KeptChange entry{.previous = kept, .revision = revision_, .ordinal = ordinal};
+  ++revision_;
+  Change change{.revision = revision_, .previous = previous};
+  KeptChange entry{.previous = kept, .revision = revision_};
   if (write.kind == WriteKind::remove) {
     change.type = ChangeType::removed;
     change.object = std::move(previous);
     entry.object = kept;
   } else {
     change.type = previous ? ChangeType::modified : ChangeType::added;
-    const Stamp stamp{.revision = revision_,
-                      .created_revision = previous ? previous->created_revision() : revision_,
-                      .ordinal = ordinal};
+    const Stamp stamp{.revision = revision_, .created_revision = previous ? previous->created_revision() : revision_};
     entry.object = packers_.of(write.key.resource).pack(*write.object, stamp);
     write.object->stamp(stamp);
     change.object = std::move(write.object);
@@ -172,8 +180,8 @@ void Batch::add(PreparedTransaction& transaction) {
     return answer(fail(std::move(possible.error())));
   }
   const auto own_writes = transaction.writes.size();  // those in front; the guard adds the others
-  const auto concerns = [&](const PreparedWrite& write) { return guard_->concerns(write.key); };
-  if (guard_ != nullptr && std::ranges::any_of(transaction.writes, concerns)) {
+  const auto concerns = [&](const PreparedWrite& write) { return rules_.guard->concerns(write.key); };
+  if (rules_.guard != nullptr && std::ranges::any_of(transaction.writes, concerns)) {
     if (auto possible = ask_guard(transaction); !possible) {
       refused_.fetch_add(1, std::memory_order_relaxed);
       // The guard may have looked at whatever this batch wrote.
@@ -184,7 +192,7 @@ void Batch::add(PreparedTransaction& transaction) {
   CommitOutcome outcome;
   outcome.objects.reserve(transaction.writes.size());
   bool changed = false;
-  for (auto& write : transaction.writes) changed |= apply(write, outcome, !changed);
+  for (auto& write : transaction.writes) changed |= apply(write, outcome);
   outcome.objects.resize(own_writes);
   outcome.revision = revision_;
   if (!changed) return answer(std::move(outcome));

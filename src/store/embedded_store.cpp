@@ -59,7 +59,9 @@ struct EmbeddedStore::Parts {
       : bounds{.object_bytes_max = options.object_bytes_max, .key_bytes_max = options.key_bytes_max},
         index(std::move(loaded)),
         packers(std::move(learned)),
-        log(std::move(file), {.wal_bytes_max = options.wal_bytes_max,
+        log(std::move(file), {.reserve_path = options.path + "-reserve",
+                              .reserve = {.bytes = options.reserve_bytes, .share = options.reserve_share},
+                              .wal_bytes_max = options.wal_bytes_max,
                               .probe_interval = options.probe_interval,
                               .health_changed = options.health_changed}),
         queue({.transactions_max = options.queue_transactions_max,
@@ -82,18 +84,21 @@ Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::open(Options options) {
   auto index = std::make_unique<VersionedIndex>(VersionedIndex::Window{.changes_max = options.log_changes_max,
                                                                        .bytes_max = options.log_bytes_max,
                                                                        .age_max = options.log_age_max,
+                                                                       .age_least = options.log_age_least,
+                                                                       .bytes_least = options.log_bytes_least,
                                                                        .recent_bytes_max = options.recent_bytes_max});
   Packers packers;
   const auto obsolete = load(**file, *index, packers);
   if (!obsolete) return fail(refusal(options.path, obsolete.error(), (*file)->damaged()));
   auto parts = std::make_unique<Parts>(options, std::move(*file), std::move(index), std::move(packers));
   parts->log.retire(*obsolete);
-  parts->writer = std::make_unique<StoreWriter>(StoreWriter::Parts{.queue = parts->queue,
-                                                                   .index = *parts->index,
-                                                                   .log = parts->log,
-                                                                   .packers = parts->packers,
-                                                                   .guard = options.guard},
-                                                parts->bounds);
+  parts->writer = std::make_unique<StoreWriter>(
+      StoreWriter::Parts{.queue = parts->queue,
+                         .index = *parts->index,
+                         .log = parts->log,
+                         .packers = parts->packers,
+                         .guard = options.guard},
+      parts->bounds, StallWatch::Patience{.ready = options.stall_ready_max, .answer = options.stall_answer_max});
   return std::unique_ptr<EmbeddedStore>(new EmbeddedStore(std::move(parts)));
 }
 
@@ -108,6 +113,10 @@ void EmbeddedStore::submit(Transaction transaction, Completion done) {
   }
   prepared->done = std::move(done);
   parts_->queue.put(std::move(*prepared));
+}
+
+bool EmbeddedStore::unsettled(std::string_view resource, std::string_view ns, std::string_view name) const {
+  return parts_->writer->unsettled().contains(resource, ns, name);
 }
 
 Revision EmbeddedStore::revision() const { return parts_->index->revision(); }
@@ -144,7 +153,8 @@ Stats EmbeddedStore::stats() const {
           .checkpoints = parts.log.checkpoints(),
           .waiting = parts.queue.waiting(),
           .watches = parts.index->watches(),
-          .wal_bytes = parts.log.wal_bytes()};
+          .wal_bytes = parts.log.wal_bytes(),
+          .rows = parts.log.rows()};
 }
 
 }  // namespace vg::store

@@ -32,6 +32,7 @@ class EmbeddedStore final : public ObjectStore {
   ~EmbeddedStore() override;
 
   void submit(Transaction transaction, Completion done) override;
+  bool unsettled(std::string_view resource, std::string_view ns, std::string_view name) const override;
   Revision revision() const override;
   ObjectPtr get(std::string_view resource, std::string_view ns, std::string_view name) const override;
   Result<ListPage> list(const ListQuery& query) const override;

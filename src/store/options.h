@@ -34,13 +34,19 @@ struct Options {
   std::size_t log_changes_max = store_limits::window_changes_max;
   std::size_t log_bytes_max = store_limits::window_bytes_max;
   std::chrono::steady_clock::duration log_age_max = store_limits::window_age_max;
+  std::chrono::steady_clock::duration log_age_least = store_limits::window_age_least;
+  std::size_t log_bytes_least = store_limits::window_bytes_least;
   std::size_t recent_bytes_max = store_limits::recent_bytes_max;
 
+  std::size_t reserve_bytes = store_limits::reserve_bytes;
+  std::size_t reserve_share = store_limits::reserve_share;
   std::size_t wal_bytes_max = store_limits::wal_bytes_max;
+  std::chrono::steady_clock::duration stall_ready_max = store_limits::stall_ready_max;
+  std::chrono::steady_clock::duration stall_answer_max = store_limits::stall_answer_max;
   std::chrono::steady_clock::duration probe_interval = store_limits::probe_interval;
   // Completes or refuses transactions (see ports/commit_guard.h). Outlives the store.
   CommitGuard* guard = nullptr;
-  // Called on the writer's thread when health changes. Must not block.
+  // Called on a thread of the store's when health changes. Must not block, or call the store.
   std::function<void(const StoreHealth&)> health_changed;
 };
 
@@ -54,6 +60,7 @@ struct Stats {
   std::size_t waiting = 0;
   std::size_t watches = 0;
   std::size_t wal_bytes = 0;
+  std::uint64_t rows = 0;  // in the file: present objects, and what is kept of their history
 };
 
 }  // namespace vg::store

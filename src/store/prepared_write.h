@@ -3,6 +3,7 @@
 // That is done by whoever submits it: what every submitter can do for itself, the one writer need not.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -33,6 +34,7 @@ struct PreparedTransaction {
   std::vector<Precondition> preconditions;
   Completion done;
   std::size_t bytes = 0;
+  std::chrono::steady_clock::time_point since = {};  // it waits
 };
 
 // They take what they need out of their argument.

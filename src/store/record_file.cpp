@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "base/store_limits.h"
+#include "store/log_layer.h"
 
 namespace vg::store {
 namespace {
@@ -69,7 +70,7 @@ DiskResult create_private(const std::string& path) {
 
 constexpr const char* schema = R"sql(
   CREATE TABLE versions(
-    id INTEGER PRIMARY KEY,           -- revision * 1024 + place within the transaction
+    id INTEGER PRIMARY KEY,           -- revision * 1024 (and the place within the transaction, in older stores)
     resource TEXT NOT NULL,
     namespace TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -127,8 +128,6 @@ constexpr const char* sealing_schema =
 
 std::string told(const Seal& seal) { return fmt::format("revision {} with {} rows", seal.revision, seal.rows); }
 
-constexpr std::size_t wal_header_bytes = 32;
-
 }  // namespace
 
 void RecordFile::Finalizer::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -141,7 +140,8 @@ std::unexpected<std::string> RecordFile::damage(std::string what) {
 std::string RecordFile::error(int code) {
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return "the disk of the store is full";
+      full_ = true;
+      return std::string(disk_full);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       damaged_ = true;
@@ -152,6 +152,10 @@ std::string RecordFile::error(int code) {
       break;
   }
   const int reason = sqlite3_system_errno(db_);
+  if ((code & 0xff) == SQLITE_IOERR && (reason == ENOSPC || reason == EDQUOT)) {
+    full_ = true;
+    return std::string(disk_full);
+  }
   if ((code & 0xff) == SQLITE_IOERR && reason != 0) {
     return fmt::format("the disk of the store fails ({}: {})", sqlite3_errstr(code), std::strerror(reason));
   }
@@ -188,27 +192,6 @@ DiskResult RecordFile::run(sqlite3_stmt* statement) {
   if (!reason.empty()) return std::unexpected(std::move(reason));
   return {};
 }
-
-// SQLite's own methods for the write-ahead log, but for two: the mark is written while the log is synced. The object
-// itself stays SQLite's, so every method gets what it expects.
-struct RecordFile::LogHook {
-  sqlite3_io_methods methods;  // first: a file's pointer to its methods leads here
-  const sqlite3_io_methods* real;
-  RecordFile* owner;
-
-  static LogHook& of(sqlite3_file* file) {
-    return *reinterpret_cast<LogHook*>(const_cast<sqlite3_io_methods*>(file->pMethods));
-  }
-  static int write(sqlite3_file* file, const void* bytes, int size, sqlite3_int64 at) {
-    auto& hook = of(file);
-    if (at >= static_cast<sqlite3_int64>(wal_header_bytes)) hook.owner->frames_written_ = true;
-    return hook.real->xWrite(file, bytes, size, at);
-  }
-  static int sync(sqlite3_file* file, int flags) {
-    auto& hook = of(file);
-    return hook.owner->sync_log([&] { return hook.real->xSync(file, flags); });
-  }
-};
 
 RecordFile::RecordFile(Options options) : options_(std::move(options)) {}
 
@@ -258,8 +241,11 @@ DiskResult RecordFile::open_files() {
   }
   if (auto created = create_private(path); !created) return created;
   // No mutex of SQLite's own: this class is used by one thread at a time.
+  layer_ = std::make_unique<LogLayer>(
+      options_.vfs, LogLayer::Hooks{.frames_written = [this] { frames_written_ = true; },
+                                    .sync = [this](const std::function<int()>& sync) { return sync_log(sync); }});
   const int code = sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                                   options_.vfs);
+                                   layer_->name());
   if (code != SQLITE_OK) return std::unexpected(db_ == nullptr ? "out of memory" : error(code));
   sqlite3_extended_result_codes(db_, 1);
   // Until the store is found to be whole, closing it must not move the log: what lies behind a damaged place in it
@@ -374,7 +360,8 @@ RecordFile::~RecordFile() {
   }
   // SQLite moves the rest of the log into the database here and removes the log, unless the store was not accepted or
   // somebody copies it.
-  const bool may_move = mark_ && mark_->begin_moving();
+  // The log of another store may bear the name of ours by now.
+  const bool may_move = mark_ && check_place() && mark_->begin_moving();
   if (db_ != nullptr && !may_move) sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_close(db_);
 }
@@ -516,8 +503,8 @@ DiskResult RecordFile::accept() {
     if (auto done = upgrade(); !done) return done;
   }
   if (auto done = rewrite_without_gaps(); !done) return done;
-  if (auto done = hook_log(); !done) return done;
   if (auto done = prepare_statements(); !done) return done;
+  for (const auto& file : {options_.path, options_.path + "-wal", mark_path(options_.path)}) place_.add(file);
   mark_->settle(seal_, options_.boot);
   return apply_sealing();
 }
@@ -647,28 +634,19 @@ DiskResult RecordFile::forget_remnants() {
   return done;
 }
 
-DiskResult RecordFile::hook_log() {
-  sqlite3_file* log = nullptr;
-  const int code = sqlite3_file_control(db_, "main", SQLITE_FCNTL_JOURNAL_POINTER, static_cast<void*>(&log));
-  if (code != SQLITE_OK || log == nullptr || log->pMethods == nullptr) {
-    return std::unexpected("SQLite does not show its write-ahead log");
-  }
-  hook_ = std::make_unique<LogHook>(LogHook{.methods = *log->pMethods, .real = log->pMethods, .owner = this});
-  hook_->methods.xWrite = LogHook::write;
-  hook_->methods.xSync = LogHook::sync;
-  log->pMethods = &hook_->methods;
-  return {};
-}
-
 // Called by SQLite within a commit. Its first sync may be for the header of a log that starts anew, before any row is
 // in it.
 int RecordFile::sync_log(const std::function<int()>& sync) {
   if (intended_ == nullptr || !frames_written_) return sync();
   outcome_unknown_ = true;
+  settled_ = false;
   mark_->begin({.confirmed = seal_, .intended = *intended_, .boot = options_.boot});
   const int code = sync();
   auto marked = mark_->wait();
-  if (code != SQLITE_OK || marked) return code;
+  if (code != SQLITE_OK) return code;
+  // Again after the sync: what is acknowledged was in its place then.
+  if (marked) marked = check_place();
+  if (marked) return SQLITE_OK;
   mark_problem_ = std::move(marked.error());
   return SQLITE_IOERR_FSYNC;
 }
@@ -695,11 +673,18 @@ DiskResult RecordFile::take_back_intention() {
   return {};
 }
 
+DiskResult RecordFile::check_place() const {
+  if (!place_.problem()) return {};
+  return std::unexpected("the files of the store were removed, moved or replaced while the server runs");
+}
+
 DiskResult RecordFile::begin() {
   compacted_before_.clear();
   rows_ = seal_.rows;
   contents_ = seal_.contents;
   outcome_unknown_ = false;
+  full_ = false;
+  if (auto done = check_place(); !done) return done;
   if (auto done = take_back_intention(); !done) return done;
   return run(begin_.get());
 }
@@ -784,6 +769,7 @@ DiskResult RecordFile::commit(Revision revision) {
   intended_ = nullptr;
   if (done) {
     outcome_unknown_ = false;
+    settled_ = true;
     compacted_before_.clear();
     previous_ = seal_;
     seal_ = next;
@@ -809,7 +795,13 @@ void RecordFile::roll_back() {
   compacted_before_.clear();
 }
 
+void RecordFile::claim(std::size_t bytes) {
+  database_room_.claim(options_.path, bytes - bytes / 4);
+  log_room_.claim(options_.path + "-wal", bytes / 4);
+}
+
 DiskResult RecordFile::checkpoint() {
+  full_ = false;
   if (!mark_->begin_moving()) {
     if (wal_bytes() < store_limits::wal_bytes_while_copied_max) return {};
   }
@@ -822,13 +814,13 @@ DiskResult RecordFile::checkpoint() {
   return {};
 }
 
-std::expected<bool, std::string> RecordFile::shrink() {
+std::expected<bool, std::string> RecordFile::shrink(int pages_max) {
   const auto pages = number("PRAGMA page_count");
   const auto free = number("PRAGMA freelist_count");
   if (!pages || !free) return std::unexpected((!pages ? pages : free).error());
   const auto kept = std::max(store_limits::free_pages_least, *pages / store_limits::free_share_of_pages);
   if (*free <= kept) return false;
-  if (auto done = execute(fmt::format("PRAGMA incremental_vacuum({})", store_limits::shrink_pages).c_str()); !done) {
+  if (auto done = execute(fmt::format("PRAGMA incremental_vacuum({})", pages_max).c_str()); !done) {
     return std::unexpected(done.error());
   }
   const auto left = number("PRAGMA freelist_count");

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +20,10 @@
 
 #include "base/status.h"
 #include "ports/stored_object.h"
+#include "store/claimed_room.h"
+#include "store/files_in_place.h"
 #include "store/high_water_mark.h"
+#include "store/log_layer.h"
 #include "store/row.h"
 #include "store/seal.h"
 
@@ -29,6 +33,7 @@ struct sqlite3_stmt;
 namespace vg::store {
 
 inline constexpr std::string_view lost_or_damaged = "LostOrDamaged";
+inline constexpr std::string_view disk_full = "the disk of the store is full";
 
 class RecordFile {
  public:
@@ -81,21 +86,30 @@ class RecordFile {
   // The last commit() failed when everything had been written: after a crash it may turn out to have happened. The next
   // commit that works writes over it.
   bool outcome_unknown() const { return outcome_unknown_; }
+  // The last failure was for lack of room on the disk.
+  bool full() const { return full_; }
+  // Has the file system set so much aside for the files as they grow, before others ask for it: most of it for the
+  // database, since the log is written from its beginning once it was moved there.
+  void claim(std::size_t bytes);
+  // No crash can bring back a commit that failed: whatever the last one was, the files now hold what seal() says.
+  bool settled() const { return settled_; }
+  // Fails when the files are not where they were opened: what is written then is found by no later start.
+  DiskResult check_place() const;
+  // The same for the log: it names the file, which is nothing for clients.
+  std::optional<std::string> place_problem() const { return place_.problem(); }
 
   // Bytes in the write-ahead log that are not in the database yet.
   std::size_t wal_bytes() const { return wal_pages_ * page_bytes_; }
   // Moves the write-ahead log into the database, unless somebody copies the files: then it is left, within reason.
   DiskResult checkpoint();
-  // Gives some pages that nobody needs back to the file system, as of the next checkpoint. True: there are more.
-  std::expected<bool, std::string> shrink();
+  // Gives so many pages that nobody needs back to the file system, as of the next checkpoint. True: there are more.
+  std::expected<bool, std::string> shrink(int pages_max);
 
  private:
   struct Finalizer {
     void operator()(sqlite3_stmt* statement) const;
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Finalizer>;
-
-  struct LogHook;
 
   explicit RecordFile(Options options);
   DiskResult open_files();
@@ -109,7 +123,6 @@ class RecordFile {
   DiskResult upgrade();
   DiskResult rewrite_without_gaps();
   DiskResult write_seal(const Seal& now, const Seal& before);
-  DiskResult hook_log();
   DiskResult read_sealing();
   DiskResult apply_sealing();
   DiskResult take_back_intention();
@@ -142,12 +155,16 @@ class RecordFile {
 
   MarkReading found_mark_;
   std::unique_ptr<HighWaterMark> mark_;
-  std::unique_ptr<LogHook> hook_;
-  const Seal* intended_ = nullptr;  // while a commit runs
-  bool frames_written_ = false;     // of the commit that runs
+  std::unique_ptr<LogLayer> layer_;  // after the database is closed it goes
+  const Seal* intended_ = nullptr;   // while a commit runs
+  bool frames_written_ = false;      // of the commit that runs
   std::string mark_problem_;
   bool damaged_ = false;
   bool outcome_unknown_ = false;
+  bool settled_ = true;
+  bool full_ = false;
+  ClaimedRoom log_room_, database_room_;
+  FilesInPlace place_;
   bool intention_left_ = false;  // the mark may intend a commit that failed
 };
 

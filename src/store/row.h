@@ -11,7 +11,7 @@
 
 namespace vg::store {
 
-// A row's id carries its revision and its place within the transaction.
+// A row's id carries its revision, and its place within the transaction where several rows share one (see Stamp).
 inline constexpr int ordinal_bits = 10;
 inline constexpr std::size_t transaction_writes_max = std::size_t{1} << ordinal_bits;
 inline std::uint64_t record_id(Revision revision, std::uint16_t ordinal) { return revision << ordinal_bits | ordinal; }

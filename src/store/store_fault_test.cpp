@@ -227,12 +227,157 @@ INSTANTIATE_TEST_SUITE_P(Ways, FailingDisk,
                            return way.param.first ? "sync" : way.param.second == SQLITE_FULL ? "full" : "write";
                          });
 
+class SilentDisk : public StoreFault {
+ protected:
+  void SetUp() override {
+    auto impatient = options();
+    impatient.stall_ready_max = std::chrono::milliseconds(100);
+    impatient.stall_answer_max = std::chrono::seconds(2);  // more than a disk that works may need
+    open(std::move(impatient));
+    ASSERT_TRUE(commit(*store_, create(machine_key("before"), "1")).has_value());
+  }
+  bool unsettled(std::string_view name) { return store_->unsettled(machines, "default", name); }
+};
+
+TEST_F(SilentDisk, is_told_to_those_who_wait_and_settled_before_it_is_read) {
+  auto watch = store_->watch({std::string(machines), "", "", 1}, [] {});
+  auto held = hold();
+  auto queued = start(*store_, one(create(machine_key("queued"), "1")));
+  while (store_->health().ok) std::this_thread::yield();
+  EXPECT_EQ(store_->health().shown, "the disk does not answer");
+  EXPECT_TRUE(get("before")) << "reading goes on";
+
+  const auto outcome = held.get();
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, 504);
+  EXPECT_THAT(outcome.error().message, HasSubstr("the outcome of this write is unknown"));
+  EXPECT_TRUE(unsettled("held"));
+  EXPECT_TRUE(unsettled("")) << "a list would show it as absent";
+  EXPECT_TRUE(store_->unsettled(machines, "", ""));
+  EXPECT_FALSE(unsettled("before"));
+  EXPECT_FALSE(store_->unsettled(machines, "other", ""));
+  EXPECT_FALSE(store_->unsettled("pods", "", ""));
+  const auto refused = queued.get();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, 503) << "the disk never had it";
+  EXPECT_THAT(refused.error().message, HasSubstr("nothing was changed"));
+  EXPECT_FALSE(unsettled("queued"));
+
+  disk_.release_syncs();
+  while (!store_->health().ok) std::this_thread::yield();
+  EXPECT_FALSE(unsettled("held"));
+  EXPECT_TRUE(get("held")) << "it has happened";
+  EXPECT_EQ((*watch)->next(10)->changes.size(), 1u);
+  watch->reset();
+  open();
+  EXPECT_TRUE(get("held"));
+  EXPECT_FALSE(get("queued"));
+}
+
+TEST_F(SilentDisk, whose_sync_fails_in_the_end_has_the_write_unsettled_until_no_crash_can_bring_it_back) {
+  auto held = hold();
+  EXPECT_EQ(held.get().error().code, 504);
+  disk_.fail_suffix = "-wal";
+  disk_.fail_sync = SQLITE_IOERR_FSYNC;
+  disk_.release_syncs();
+  // Each of these fails too, and what it wrote is as unknown.
+  EXPECT_EQ(commit(*store_, create(machine_key("other"), "1")).error().code, 500);
+  EXPECT_TRUE(unsettled("held"));
+  EXPECT_TRUE(unsettled("other"));
+  EXPECT_FALSE(get("held"));
+  disk_.fail_sync = 0;
+  while (unsettled("held")) std::this_thread::yield();  // by itself
+  EXPECT_FALSE(unsettled("other"));
+  EXPECT_FALSE(get("held")) << "it has not happened";
+  open();
+  EXPECT_EQ(store_->count(machines), 1u) << "and never will have";
+}
+
+// What happens to the files of a store that is open, and whether it can be undone.
+struct Displacement {
+  const char* name;
+  std::function<void(const std::filesystem::path& store)> displace;
+  std::function<void(const std::filesystem::path& store)> put_back;
+};
+
+class DisplacedFiles : public StoreFault, public ::testing::WithParamInterface<Displacement> {};
+
+TEST_P(DisplacedFiles, are_noticed_before_a_write_is_acknowledged_and_without_one) {
+  const std::filesystem::path path = folder_.file("store.db");
+  ASSERT_TRUE(commit(*store_, create(machine_key("before"), "1")).has_value());
+  GetParam().displace(path);
+  const auto outcome = commit(*store_, create(machine_key("during"), "1"));
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, 503);
+  EXPECT_THAT(outcome.error().message, HasSubstr("nothing was changed"));
+  EXPECT_THAT(outcome.error().message, HasSubstr("removed, moved or replaced"));
+  EXPECT_THAT(outcome.error().message, ::testing::Not(HasSubstr(path.native()))) << "which is nothing for clients";
+  EXPECT_FALSE(store_->health().ok);
+  EXPECT_THAT(store_->health().message, HasSubstr(path.native()));
+  EXPECT_EQ(store_->health().shown, "its files are gone");
+  EXPECT_TRUE(get("before")) << "reading goes on";
+  EXPECT_FALSE(get("during"));
+  if (!GetParam().put_back) {
+    store_.reset();
+    return;
+  }
+  GetParam().put_back(path);
+  well_.wait();
+  EXPECT_TRUE(commit(*store_, create(machine_key("after"), "1")).has_value());
+  open();
+  EXPECT_EQ(store_->count(machines), 2u);
+
+  const int ill = ill_.raised();
+  GetParam().displace(path);
+  ill_.wait(ill + 1);  // nobody writes
+  GetParam().put_back(path);
+}
+
+TEST_P(DisplacedFiles, while_a_commit_is_synced_are_not_acknowledged) {
+  const std::filesystem::path path = folder_.file("store.db");
+  auto held = hold();
+  GetParam().displace(path);
+  disk_.release_syncs();
+  const auto outcome = held.get();
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, 500);
+  EXPECT_THAT(outcome.error().message, HasSubstr("the outcome of this write is unknown"));
+  store_.reset();
+  if (GetParam().put_back) GetParam().put_back(path);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, DisplacedFiles,
+                         ::testing::Values(Displacement{"all_removed",
+                                                        [](const std::filesystem::path& store) {
+                                                          for (const auto* suffix : {"", "-wal", "-mark"})
+                                                            std::filesystem::remove(store.native() + suffix);
+                                                        },
+                                                        {}},
+                                           Displacement{"log_moved",
+                                                        [](const std::filesystem::path& store) {
+                                                          std::filesystem::rename(store.native() + "-wal",
+                                                                                  store.native() + ".away");
+                                                        },
+                                                        [](const std::filesystem::path& store) {
+                                                          std::filesystem::rename(store.native() + ".away",
+                                                                                  store.native() + "-wal");
+                                                        }},
+                                           Displacement{"replaced",
+                                                        [](const std::filesystem::path& store) {
+                                                          std::filesystem::rename(store, store.native() + ".away");
+                                                          std::filesystem::copy(store.native() + ".away", store);
+                                                        },
+                                                        [](const std::filesystem::path& store) {
+                                                          std::filesystem::rename(store.native() + ".away", store);
+                                                        }}),
+                         [](const auto& way) { return way.param.name; });
+
 TEST_F(StoreFault, a_failing_checkpoint_costs_readiness_but_no_write) {
   auto small = options();
   small.wal_bytes_max = 64 * limits::kib;
   open(std::move(small));
   disk_.fail_suffix = ".db";
-  disk_.fail_write = SQLITE_FULL;
+  disk_.fail_write = SQLITE_IOERR_WRITE;
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(commit(*store_, create(machine_key(fmt::format("m{}", i)), std::string(8000, 'x'))).has_value());
   }
@@ -246,12 +391,33 @@ TEST_F(StoreFault, a_failing_checkpoint_costs_readiness_but_no_write) {
   EXPECT_EQ(store_->count(machines), 20u);
 }
 
+// Whoever tries again without a pause must not keep the store from noticing.
+TEST_F(StoreFault, a_disk_that_works_again_is_noticed_while_others_write) {
+  auto small = options();
+  small.wal_bytes_max = 64 * limits::kib;
+  small.probe_interval = std::chrono::seconds(1);  // longer than anybody pauses
+  open(std::move(small));
+  disk_.fail_suffix = ".db";
+  disk_.fail_write = SQLITE_IOERR_WRITE;
+  const auto write = [&](int i) {
+    return commit(*store_, create(machine_key(fmt::format("m{}", i)), std::string(8000, 'x'))).has_value();
+  };
+  int written = 0;
+  while (store_->health().ok && write(written)) ++written;
+  disk_.fail_write = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!store_->health().ok) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    (void)write(0);  // there already
+  }
+}
+
 TEST_F(StoreFault, a_log_that_cannot_be_moved_does_not_grow_for_ever) {
   auto small = options();
   small.wal_bytes_max = 16 * limits::kib;
   open(std::move(small));
   disk_.fail_suffix = ".db";
-  disk_.fail_write = SQLITE_FULL;
+  disk_.fail_write = SQLITE_IOERR_WRITE;
   int written = 0;
   while (written < 1000 && commit(*store_, create(machine_key(fmt::format("m{}", written)), std::string(8000, 'x')))) {
     ++written;
@@ -261,6 +427,65 @@ TEST_F(StoreFault, a_log_that_cannot_be_moved_does_not_grow_for_ever) {
   disk_.fail_write = 0;
   well_.wait();
   EXPECT_TRUE(commit(*store_, create(machine_key("after"), "x")).has_value());
+}
+
+TEST_F(StoreFault, a_full_disk_has_a_reserve_for_the_batch_that_finds_out) {
+  const auto reserve = folder_.file("store.db-reserve");
+  EXPECT_EQ(std::filesystem::file_size(reserve), store_limits::reserve_bytes);
+  auto full = options();
+  full.health_changed = [&](const StoreHealth& health) {
+    if (!health.ok) {
+      EXPECT_EQ(std::filesystem::file_size(reserve), 0u) << "which is where the room comes from";
+      EXPECT_THAT(health.shown, HasSubstr("delete objects, or free space"));
+      EXPECT_THAT(health.message, HasSubstr(folder_.file("store.db")));
+      disk_.fail_write = 0;
+      ill_.raise();
+    } else {
+      well_.raise();
+    }
+  };
+  open(std::move(full));
+  disk_.half_writes = true;
+  disk_.fail_write = SQLITE_FULL;
+  EXPECT_TRUE(commit(*store_, create(machine_key("a"), "1")).has_value());
+  ill_.wait();
+  well_.wait();  // there was room all the time
+  EXPECT_EQ(std::filesystem::file_size(reserve), store_limits::reserve_bytes);
+  open();
+  EXPECT_TRUE(get("a"));
+}
+
+TEST_F(StoreFault, a_full_disk_takes_what_makes_room) {
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(commit(*store_, create(machine_key(name), "123")));
+  auto full = options();
+  full.reserve_bytes = std::size_t{1} << 60;  // more than there is of any disk
+  full.reserve_share = 1;
+  store_.reset();
+  std::filesystem::remove(folder_.file("store.db-reserve"));
+  open(std::move(full));
+  EXPECT_FALSE(store_->health().ok);
+  const auto refused = commit(*store_, create(machine_key("d"), "1"));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, 503);
+  EXPECT_THAT(refused.error().message, HasSubstr("nothing was changed"));
+  EXPECT_THAT(refused.error().message, HasSubstr("to make room, delete objects"));
+  EXPECT_EQ(commit(*store_, update(machine_key("a"), "1234")).error().code, 503);
+  EXPECT_EQ(commit(*store_, create(machine_key("a"), "1234")).error().reason, "AlreadyExists")
+      << "whatever the disk has";
+  EXPECT_TRUE(commit(*store_, update(machine_key("a"), "321")).has_value()) << "it takes no more than before";
+  auto deleting = update(machine_key("b"), "123 and when it was deleted");
+  deleting.object.deleting = true;
+  EXPECT_TRUE(commit(*store_, std::move(deleting)).has_value());
+  EXPECT_TRUE(commit(*store_, remove(machine_key("b"))).has_value());
+  Transaction exchange;
+  exchange.writes.push_back(remove(machine_key("c")));
+  exchange.writes.push_back(create(machine_key("e"), "123"));
+  EXPECT_TRUE(commit(*store_, std::move(exchange)).has_value());
+  EXPECT_FALSE(store_->health().ok);
+  open();
+  EXPECT_TRUE(store_->health().ok);
+  EXPECT_TRUE(commit(*store_, create(machine_key("d"), "1")).has_value());
+  EXPECT_EQ(store_->count(machines), 3u);
 }
 
 // Writers go on while the disk fails at random. What was acknowledged is there, what was refused is not.
@@ -472,6 +697,69 @@ TEST_F(StoreFault, rows_that_nobody_needs_go) {
   sqlite3_close(db);
   open();
   EXPECT_EQ(store_->revision(), 113u);
+}
+
+// Objects come and go, as many as are asked for, and leave nothing but their history.
+void churn(ObjectStore& store, int rounds) {
+  std::vector<std::future<Result<CommitOutcome>>> writes;
+  for (int i = 0; i < rounds; ++i) {
+    const auto key = machine_key(fmt::format("churn-{}", i));
+    writes.push_back(start(store, one(create(key, fmt::format("{}{}", i, std::string(2000, 'x'))))));
+    writes.push_back(start(store, one(remove(key))));
+  }
+  for (auto& write : writes) ASSERT_TRUE(write.get().has_value());
+}
+
+TEST_F(StoreFault, history_that_nobody_asks_for_goes_while_others_write) {
+  auto brief = options();
+  brief.log_age_least = std::chrono::milliseconds(5);
+  brief.log_bytes_least = 64 * limits::kib;
+  brief.wal_bytes_max = 256 * limits::kib;
+  open(std::move(brief));
+  ASSERT_TRUE(commit(*store_, create(machine_key("kept"), "1")));
+  churn(*store_, 2000);
+  // Never quiet for as long as the writer waits before it calls it that.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  int writes = 0;
+  while (store_->stats().rows > 200 || std::filesystem::file_size(folder_.file("store.db")) > 4 * limits::mib) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end)
+        << store_->stats().rows << " rows, " << std::filesystem::file_size(folder_.file("store.db")) << " bytes";
+    // Large, so that the history which may always stay is of few of them.
+    const std::string content = std::to_string(writes % 10) + std::string(2000, 'x');
+    ASSERT_TRUE(
+        commit(*store_, writes++ == 0 ? create({"pods", "a", "b"}, content) : update({"pods", "a", "b"}, content)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_GT(store_->oldest_revision(machines), 3000u);
+  open();
+  EXPECT_EQ(store_->count(machines), 1u);
+  EXPECT_LT(store_->stats().rows, 200u) << "a start reads little more than what is alive";
+}
+
+TEST_F(StoreFault, history_may_be_as_large_as_what_is_alive) {
+  auto brief = options();
+  brief.log_age_least = std::chrono::milliseconds(1);
+  brief.log_bytes_least = 1;
+  open(std::move(brief));
+  const std::string large(200'000, 'x');
+  ASSERT_TRUE(commit(*store_, create(machine_key("large"), large)));
+  churn(*store_, 20);
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);  // more than a look of the writer
+  while (std::chrono::steady_clock::now() < deadline) ASSERT_EQ(store_->oldest_revision(machines), 0u);
+  ASSERT_TRUE(commit(*store_, remove(machine_key("large"))));
+  while (store_->stats().rows > 0) std::this_thread::yield();  // now nothing is alive
+  EXPECT_GE(store_->oldest_revision(machines), 41u);
+}
+
+TEST_F(StoreFault, a_backlog_of_obsolete_rows_goes_when_nobody_writes) {
+  auto brief = options();
+  brief.log_age_max = std::chrono::milliseconds(1);
+  open(std::move(brief));
+  churn(*store_, 2000);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (store_->stats().rows > 0) ASSERT_LT(std::chrono::steady_clock::now(), end) << store_->stats().rows << " rows";
+  EXPECT_EQ(store_->revision(), 4000u);
 }
 
 TEST_F(StoreFault, revisions_go_on_when_everything_was_deleted_and_compacted) {

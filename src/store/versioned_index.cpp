@@ -57,11 +57,8 @@ bool VersionedIndex::replay(const Record& record, KeptPtr object, std::vector<Ob
   revision_ = std::max(revision_, stamp.revision);
   append(state, std::move(change));
   // A change that was compacted when the store closed may still have rows; leaving the log again removes them.
-  if (stamp.revision <= state.compacted || state.log.size() > window_.changes_max ||
-      state.log_bytes > window_.bytes_max) {
-    Leaving leaving;
-    shrink(entry, leaving, obsolete);
-  }
+  Leaving leaving;
+  while (is_full(state)) drop_oldest(entry, leaving, obsolete);
   return true;
 }
 
@@ -89,6 +86,8 @@ void VersionedIndex::index_owners(const KeptChange& change, const Change* open) 
 
 void VersionedIndex::append(ResourceState& state, KeptChange entry) {
   state.log_bytes += entry.cost_bytes();
+  if (entry.type != ChangeType::removed) state.live_bytes += entry.object->open_bytes();
+  if (entry.previous) state.live_bytes -= entry.previous->open_bytes();
   state.log.push_back(std::move(entry));
 }
 
@@ -102,30 +101,36 @@ void VersionedIndex::append_recent(ResourceState& state, const Change& change, L
   }
 }
 
-void VersionedIndex::shrink(Resources::value_type& entry, Leaving& leaving, std::vector<Obsolete>& obsolete) {
+bool VersionedIndex::is_full(const ResourceState& state) const {
+  if (state.log.empty()) return false;
+  // What shares a revision (see Stamp) also leaves together.
+  return state.log.front().revision <= state.compacted || state.log.size() > window_.changes_max ||
+         state.log_bytes > window_.bytes_max;
+}
+
+bool VersionedIndex::is_aged(const ResourceState& state, std::uint32_t now, bool tight) const {
+  if (state.log.empty()) return false;
+  const auto age = std::chrono::milliseconds(now - state.log.front().at_ms);
+  const bool costly = state.log_bytes > std::max(window_.bytes_least, state.live_bytes);
+  if (tight && age > store_limits::full_window_age_max) return true;
+  return age > window_.age_max || (costly && age > window_.age_least);
+}
+
+void VersionedIndex::drop_oldest(Resources::value_type& entry, Leaving& leaving, std::vector<Obsolete>& obsolete) {
   auto& [resource, state] = entry;
-  const auto age = [now = now_ms()](const KeptChange& change) { return std::chrono::milliseconds(now - change.at_ms); };
-  const auto too_much = [&, &log = *state] {
-    const auto& oldest = log.log.front();
-    // What was done under one revision also leaves together.
-    return oldest.revision <= log.compacted || log.log.size() > window_.changes_max ||
-           log.log_bytes > window_.bytes_max || age(oldest) > window_.age_max;
-  };
-  while (!state->log.empty() && too_much()) {
-    auto& change = state->log.front();
-    state->compacted = std::max(state->compacted, change.revision);
-    state->log_bytes -= change.cost_bytes();
-    if (change.previous) {
-      obsolete.push_back(
-          {.resource = resource,
-           .compacted = change.revision,
-           .ids = {record_id(change.previous->revision(), change.previous->ordinal()),
-                   change.type == ChangeType::removed ? record_id(change.revision, change.ordinal) : 0}});
-    }
-    leaving.entries.push_back(std::move(change));
-    state->log.pop_front();
-    ++state->log_start;
+  auto& change = state->log.front();
+  state->compacted = std::max(state->compacted, change.revision);
+  state->log_bytes -= change.cost_bytes();
+  if (change.previous) {
+    obsolete.push_back({.resource = resource,
+                        .compacted = change.revision,
+                        .ids = {record_id(change.previous->revision(), change.previous->ordinal()),
+                                change.type == ChangeType::removed ? record_id(change.revision, change.ordinal) : 0},
+                        .bytes = change.previous->open_bytes()});
   }
+  leaving.entries.push_back(std::move(change));
+  state->log.pop_front();
+  ++state->log_start;
 }
 
 std::vector<Obsolete> VersionedIndex::publish(const std::vector<Change>& changes, std::vector<KeptChange> kept,
@@ -149,7 +154,7 @@ std::vector<Obsolete> VersionedIndex::publish(const std::vector<Change>& changes
       kept[i].at_ms = now;
       append(state, std::move(kept[i]));
       append_recent(state, changes[i], leaving);
-      shrink(*entry, leaving, obsolete);
+      while (is_full(state)) drop_oldest(*entry, leaving, obsolete);
     }
     revision_ = revision;
   }
@@ -157,14 +162,17 @@ std::vector<Obsolete> VersionedIndex::publish(const std::vector<Change>& changes
   return obsolete;
 }
 
-std::vector<Obsolete> VersionedIndex::age() {
+std::vector<Obsolete> VersionedIndex::age(bool quiet, bool tight) {
   std::vector<Obsolete> obsolete;
   Leaving leaving;
+  const auto now = now_ms();
   const std::unique_lock lock(mutex_);
   for (auto& entry : resources_) {
-    shrink(entry, leaving, obsolete);
-    // Everybody who kept up has seen them.
     auto& state = *entry.second;
+    while (leaving.entries.size() < store_limits::aged_changes_max && (is_full(state) || is_aged(state, now, tight)))
+      drop_oldest(entry, leaving, obsolete);
+    if (!quiet) continue;
+    // Everybody who kept up has seen them.
     std::ranges::move(state.recent, std::back_inserter(leaving.changes));
     state.recent.clear();
     state.recent_bytes = 0;

@@ -41,6 +41,9 @@ class VersionedIndex {
     std::size_t changes_max;
     std::size_t bytes_max;
     std::chrono::steady_clock::duration age_max;
+    // Beyond this age no more than `bytes_least`, or than there is of present objects.
+    std::chrono::steady_clock::duration age_least;
+    std::size_t bytes_least;
     std::size_t recent_bytes_max;
   };
   explicit VersionedIndex(const Window& window) : window_(window) {}
@@ -67,8 +70,9 @@ class VersionedIndex {
   // A batch becomes readable, at once and in order, and those who watch are woken. `kept` are the same changes, as they
   // are kept. Returns what has left the window.
   std::vector<Obsolete> publish(const std::vector<Change>& changes, std::vector<KeptChange> kept, Revision revision);
-  // When nobody writes: what is too old leaves the window, and no change stays open. Returns what has left.
-  std::vector<Obsolete> age();
+  // Some of what is too old leaves the window, returned. `quiet`: nobody writes, so no change stays open either.
+  // `tight`: room is short, and much less is too old.
+  std::vector<Obsolete> age(bool quiet, bool tight);
 
   // --- opening ------------------------------------------------------------------------------------------------------
 
@@ -84,7 +88,8 @@ class VersionedIndex {
     std::deque<KeptChange> log;
     std::uint64_t log_start = 0;  // the place in the stream of log.front(); places only grow
     std::size_t log_bytes = 0;
-    Revision compacted = 0;  // changes up to here are gone
+    std::size_t live_bytes = 0;  // of the present objects
+    Revision compacted = 0;      // changes up to here are gone
     // The newest changes of the log as their writers handed them in: whoever keeps up with them, and there may be
     // hundreds, need not open them again.
     std::deque<Change> recent;
@@ -106,7 +111,9 @@ class VersionedIndex {
   void index_owners(const KeptChange& change, const Change* open = nullptr);
   void append(ResourceState& state, KeptChange entry);
   void append_recent(ResourceState& state, const Change& change, Leaving& leaving);
-  void shrink(Resources::value_type& entry, Leaving& leaving, std::vector<Obsolete>& obsolete);
+  bool is_full(const ResourceState& state) const;
+  bool is_aged(const ResourceState& state, std::uint32_t now, bool tight) const;
+  static void drop_oldest(Resources::value_type& entry, Leaving& leaving, std::vector<Obsolete>& obsolete);
   // With the lock held, or on the writer's thread.
   const ResourceState* find(std::string_view resource) const;
   Result<void> check_revision(const ResourceState* state, Revision revision) const;

@@ -18,6 +18,7 @@ void WriteQueue::put(PreparedTransaction transaction) {
         fail(Status::too_many_requests("too many writes are queued for the disk; try again in a second", 1)));
   }
   bytes_ += transaction.bytes;
+  transaction.since = std::chrono::steady_clock::now();
   queue_.push_back(std::move(transaction));
   const bool first = queue_.size() == 1;
   lock.unlock();
@@ -38,6 +39,17 @@ bool WriteQueue::take(std::vector<PreparedTransaction>& batch, std::chrono::stea
     queue_.pop_front();
   }
   return true;
+}
+
+std::vector<PreparedTransaction> WriteQueue::take_older(std::chrono::steady_clock::time_point then) {
+  std::vector<PreparedTransaction> older;
+  const std::lock_guard lock(mutex_);
+  while (!queue_.empty() && queue_.front().since < then) {
+    bytes_ -= queue_.front().bytes;
+    older.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  return older;
 }
 
 void WriteQueue::stop() {

@@ -35,6 +35,8 @@ class WriteQueue {
   // `weigh` says what one of them adds to a batch. False: the queue was stopped and is empty.
   using Weigh = std::function<std::size_t(const PreparedTransaction&)>;
   bool take(std::vector<PreparedTransaction>& batch, std::chrono::steady_clock::duration patience, const Weigh& weigh);
+  // Any thread: what has waited since before `then`, for whoever answers it.
+  std::vector<PreparedTransaction> take_older(std::chrono::steady_clock::time_point then);
   // From here on nothing comes in; what waits is still taken.
   void stop();
 

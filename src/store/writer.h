@@ -4,13 +4,16 @@
 // and waits for one sync: that is what makes many small writes cheap. Only then the batch becomes readable, at once and
 // in order, watches are woken, and the writers get their answers. When the log fails, every transaction of the batch
 // fails and memory stays as it was; if it failed in the sync, nobody can say what a crash would bring back, and the
-// writers are told so. When nobody writes, the thread looks after the window of changes and the log.
+// writers are told so, and those who read, until it is settled (unsettled_keys.h). Should the disk not answer at all,
+// others notice (stall_watch.h). Between batches, and more of
+// it when nobody writes, the thread looks after the window of changes and the log, a little at a time.
 //
 // It holds no lock of its own, and never two of the others': the queue's while it takes transactions, the index's
 // while a batch becomes readable, the hub's while watches are woken, none while it writes or answers.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
@@ -20,6 +23,8 @@
 #include "store/durable_log.h"
 #include "store/packer.h"
 #include "store/prepared_write.h"
+#include "store/stall_watch.h"
+#include "store/unsettled_keys.h"
 #include "store/versioned_index.h"
 #include "store/write_queue.h"
 
@@ -35,13 +40,14 @@ class StoreWriter {
     Packers& packers;
     CommitGuard* guard;  // may be null
   };
-  StoreWriter(const Parts& parts, const WriteBounds& bounds);
+  StoreWriter(const Parts& parts, const WriteBounds& bounds, const StallWatch::Patience& patience);
   // Completes what waits in the queue.
   ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;
 
   // Any thread.
+  const UnsettledKeys& unsettled() const { return unsettled_; }
   std::uint64_t transactions() const { return transactions_.load(std::memory_order_relaxed); }
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
   std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
@@ -49,12 +55,16 @@ class StoreWriter {
  private:
   void run();
   void run_batch(std::vector<PreparedTransaction>& transactions);
-  void when_idle();
+  // `quiet`: nobody writes.
+  void look_after(bool quiet);
   std::size_t weight_bytes(const PreparedTransaction& transaction) const;
 
   const Parts parts_;
   const WriteBounds bounds_;
   std::atomic<std::uint64_t> transactions_ = 0, refused_ = 0, failed_ = 0;
+  std::chrono::steady_clock::time_point looked_after_;
+  UnsettledKeys unsettled_;
+  StallWatch stall_;
   std::thread thread_;  // last: it uses all of the above
 };
 
