@@ -50,7 +50,9 @@ Result<bool> FileWatcher::check() {
   return true;
 }
 
-void FileWatcher::start() { watching_ = Background(watch()); }
+void FileWatcher::start() {
+  watching_ = Background(keep_running(core_, "watching files", [this] { return watch(); }));
+}
 
 void FileWatcher::open_notifications() {
   const int fd = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);

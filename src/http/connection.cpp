@@ -265,8 +265,10 @@ Task<bool> Connection::secure() {
     closing_ = Closed::refused;
     co_return false;
   }
+  // Before there is anything of TLS: a connection that waits for its turn takes no memory for it.
+  co_await server_.handshakes().wait(seat_->source_key());
   channel_ = Channel(std::move(socket), *context);
-  const IoResult result = co_await handshake(channel_);
+  const IoResult result = co_await shake_hands();
   if (!result) {
     closing_ = reason_of(result.error);
     server_.metrics().handshake_failures.add();
@@ -280,6 +282,20 @@ Task<bool> Connection::secure() {
   }
   peer_.certificate = channel_.peer_certificate();
   co_return true;
+}
+
+// The first step has had its turn.
+Task<IoResult> Connection::shake_hands() {
+  HandshakeQueue& queue = server_.handshakes();
+  for (;;) {
+    const auto began = Stream::Clock::now();
+    const Attempt attempt = channel_.try_handshake();
+    queue.charge(seat_->source_key(), Stream::Clock::now() - began);
+    if (!attempt.blocked) co_return IoResult{.error = attempt.error};
+    const IoError waited = co_await channel_.socket().until(*attempt.blocked);
+    if (waited != IoError::none) co_return IoResult{.error = waited};
+    co_await queue.wait(seat_->source_key());
+  }
 }
 
 void Connection::begin_request() {
@@ -599,12 +615,12 @@ Failed Connection::over_budget() {
 Task<Result<std::string_view>> Connection::read_chunked(std::size_t limit) {
   std::string& body = work_->body;
   body.clear();
-  const auto read = co_await take_chunks([&](std::string_view data) -> Result<void> {
+  const auto read = co_await take_chunks([&](std::string_view data) -> Task<Result<void>> {
     if (body.size() + data.size() > limit)
-      return fail(Status::too_large(fmt::format("the body has more than {} bytes", limit)));
-    if (!grow_body(body.size() + data.size())) return over_budget();
+      co_return fail(Status::too_large(fmt::format("the body has more than {} bytes", limit)));
+    if (!grow_body(body.size() + data.size())) co_return over_budget();
     body += data;
-    return {};
+    co_return Result<void>();
   });
   if (!read) co_return fail(read.error());
   co_return std::string_view(body);

@@ -114,6 +114,7 @@ class Connection final : public Exchange, public ListLink<Connection> {
   };
 
   Task<bool> secure();
+  Task<IoResult> shake_hands();
   void begin_request();
   Task<bool> end_request();
   Driver drive();
@@ -146,6 +147,7 @@ class Connection final : public Exchange, public ListLink<Connection> {
   bool fits_buffer() const;
   Task<Result<std::string_view>> read_sized();
   Task<Result<std::string_view>> read_chunked(std::size_t limit);
+  Task<Result<void>> give(const BodySink& take, std::string_view part);
   Task<Result<void>> take_chunks(const BodySink& take);
   Task<Result<void>> take_length(const BodySink& take);
   std::span<char> part_room();

@@ -51,6 +51,7 @@ class ConnectionLedger {
     // For the connection's core alone.
     Connection* connection = nullptr;
     unsigned core = 0;
+    std::uint64_t source_key() const { return key; }
 
    private:
     friend class ConnectionLedger;

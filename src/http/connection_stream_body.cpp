@@ -25,10 +25,18 @@ std::span<char> Connection::part_room() {
   return work.body;
 }
 
+// How long the part takes to be stored is not the client's fault.
+Task<Result<void>> Connection::give(const BodySink& take, std::string_view part) {
+  const auto began = coarse_now();
+  auto taken = co_await take(part);
+  body_began_ += coarse_now() - began;
+  co_return taken;
+}
+
 Task<Result<void>> Connection::take_length(const BodySink& take) {
   Work& work = *work_;
   const std::size_t have = body_used_ = body_in_buffer();
-  Result<void> taken = take({work.buffer.get() + work.begin + head_bytes_, have});
+  Result<void> taken = co_await give(take, {work.buffer.get() + work.begin + head_bytes_, have});
   std::uint64_t left = work.parser.content_length() - have;
   const std::span<char> room = left > 0 ? part_room() : std::span<char>();
   if (left > 0 && room.empty()) co_return over_budget();
@@ -39,7 +47,7 @@ Task<Result<void>> Connection::take_length(const BodySink& take) {
     if (const IoError error = co_await read_more(room.first(size), got, so_far); error != IoError::none)
       co_return body_failed(error);
     left -= got;
-    taken = take({room.data(), got});
+    taken = co_await give(take, {room.data(), got});
   }
   if (!taken) close_after_ = linger_after_ = true;
   co_return taken;
@@ -57,7 +65,7 @@ Task<Result<void>> Connection::take_chunks(const BodySink& take) {
     raw += step.consumed;
     switch (step.progress) {
       case ChunkedDecoder::Progress::data:
-        if (auto taken = take(step.data); !taken) {
+        if (auto taken = co_await give(take, step.data); !taken) {
           close_after_ = linger_after_ = true;
           co_return taken;
         }

@@ -13,6 +13,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <map>
 
+#include "base/task_failure.h"
 #include "http/core_asio.h"
 #include "http/core_socket.h"
 
@@ -108,7 +109,12 @@ class Loop final : public EventLoop {
 
   void run() override {
     const Core* outer = std::exchange(current_core, this);
-    context_.run();
+    for (bool over = false; !over;) try {
+        context_.run();
+        over = true;
+      } catch (...) {  // out of a posted function or a waiter
+        task_failed(std::current_exception());
+      }
     current_core = outer;
   }
   void stop() override { context_.stop(); }

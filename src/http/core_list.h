@@ -49,6 +49,11 @@ class List {
     head_.previous_->next_ = &link;
     head_.previous_ = &link;
   }
+  // Of a list that is not empty.
+  T& front() {
+    must(!empty());
+    return static_cast<T&>(*head_.next_);
+  }
   T* pop_front() {
     if (empty()) return nullptr;
     ListLink<Tag>* first = head_.next_;

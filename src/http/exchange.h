@@ -67,8 +67,9 @@ struct Response {
   std::string_view prepared = {};
 };
 
-// Takes a body as it comes. An error is the answer to give, and no more is read.
-using BodySink = std::function<Result<void>(std::string_view)>;
+// Takes a body as it comes; nothing more is read until it is done with a part. An error is the answer to give, and no
+// more is read.
+using BodySink = std::function<Task<Result<void>>(std::string_view)>;
 
 class Exchange {
  public:

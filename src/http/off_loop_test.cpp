@@ -96,6 +96,29 @@ class Occupied {
   unsigned count_ = 0;
 };
 
+// A file system that does not answer has all threads that read files, and nobody else's request waits for one of them.
+TEST(OffLoop, FilesThatHangKeepNothingElseWaiting) {
+  CoreThreads cores(1);
+  std::counting_semaphore<2 * budgets::file_workers_max> disk(0);
+  std::vector<Background> hanging;
+  std::atomic<unsigned> read = 0;
+  run_on(cores[0], [&]() -> Task<void> {
+    const auto job = [&](Core& core) -> Task<void> {
+      const auto done = co_await on_files(core, [&] {
+        disk.acquire();
+        return Result<void>();
+      });
+      if (done) ++read;
+    };
+    for (unsigned i = 0; i < 2 * budgets::file_workers_max; ++i) hanging.emplace_back(job(cores[0]));
+    EXPECT_TRUE(co_await off_loop(cores[0], large, [] { return Result<void>(); }));
+    EXPECT_EQ(read, 0U);
+    disk.release(2 * budgets::file_workers_max);
+    while (read < 2 * budgets::file_workers_max) co_await cores[0].sleep(std::chrono::milliseconds(1));
+    hanging.clear();
+  });
+}
+
 TEST(OffLoop, TooMuchThatWaitsIsRefused) {
   CoreThreads cores(1);
   std::vector<Background> waiting;

@@ -62,7 +62,8 @@ class ServerImpl final : public Server {
     keep_spare_fd();
     // Queued, so that it runs on its core.
     loops_[0]->post([this] {
-      if (!draining_) accepting_ = Background(accept_all());
+      if (!draining_)
+        accepting_ = Background(keep_running(*loops_[0], "accepting connections", [this] { return accept_all(); }));
     });
     return {};
   }
@@ -172,8 +173,7 @@ class ServerImpl final : public Server {
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    shared_.open.fetch_add(1);
-    shared_.metrics.open.add();
+    shared_.count_open();
     shared_.metrics.accepted.add();
     auto [host, port] = name_of(address);
     // In turn: connections of the same client do about the same work, and no core has to ask another one.

@@ -10,6 +10,7 @@
 
 #include "base/budgets.h"
 #include "base/log.h"
+#include "base/off_loop.h"
 #include "base/release.h"
 #include "http/connection.h"
 
@@ -58,6 +59,22 @@ ServerShared::ServerShared(ServerConfig given, Handler& given_handler)
       budget(config.budget) {
   std::random_device random;
   id_prefix = fmt::format("{:08x}-", random());
+}
+
+void ServerShared::count_open() {
+  const std::size_t now = open.fetch_add(1) + 1;
+  if (now > open_most.load(std::memory_order_relaxed)) open_most.store(now, std::memory_order_relaxed);
+  metrics.open.add();
+}
+
+std::size_t ServerShared::count_closed() {
+  const std::size_t now = open.fetch_sub(1) - 1;
+  metrics.open.sub();
+  std::size_t most = open_most.load(std::memory_order_relaxed);
+  if (most < budgets::many_connections || now > most / 4) return now;
+  // What so many have left behind lies scattered in the heaps. The workers return it when their last job is done.
+  if (open_most.compare_exchange_strong(most, now)) run_off_loop([] {});
+  return now;
 }
 
 UpgradedStream::UpgradedStream(Channel channel, std::string ahead, ConnectionLedger::SeatPtr seat, ServerCore& server)
@@ -120,8 +137,7 @@ void ServerCore::abandon() {
 
 void ServerCore::closed(ConnectionLedger::Seat& seat) {
   shared_.ledger.leave(seat);
-  shared_.metrics.open.sub();
-  if (shared_.open.fetch_sub(1) == 1 && draining_) shared_.all_closed();
+  if (shared_.count_closed() == 0 && draining_) shared_.all_closed();
 }
 
 std::unique_ptr<Work> ServerCore::take_work() {

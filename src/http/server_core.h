@@ -16,6 +16,7 @@
 #include "http/core.h"
 #include "http/core_list.h"
 #include "http/exchange.h"
+#include "http/handshake_queue.h"
 #include "http/loop_watchdog.h"
 #include "http/request_parser.h"
 #include "http/server.h"
@@ -56,7 +57,11 @@ struct ServerShared {
   ConnectionLedger ledger;
   ByteBudget budget;
   std::atomic<std::size_t> open{0};            // connections and upgraded streams
+  std::atomic<std::size_t> open_most{0};       // since memory was last returned
   std::move_only_function<void()> all_closed;  // called, on any core, when a draining server has no connection left
+
+  void count_open();
+  std::size_t count_closed();  // how many are left
 
   // A handshake takes a millisecond, so one uncontended lock for it is nothing.
   std::shared_ptr<const TlsServerContext> tls() const {
@@ -131,6 +136,7 @@ class ServerCore {
   // Where requests meet before they are handled, and answers before they are sent.
   Stage& handling() { return handling_; }
   Stage& sending() { return sending_; }
+  HandshakeQueue& handshakes() { return handshakes_; }
 
   // A connection or an upgraded stream is gone.
   void closed(ConnectionLedger::Seat& seat);
@@ -142,6 +148,7 @@ class ServerCore {
   EventLoop& loop_;
   Stage handling_{loop_, budgets::requests_together_max};
   Stage sending_{loop_, budgets::requests_together_max};
+  HandshakeQueue handshakes_{loop_};
   unsigned cores_;
   bool draining_ = false;
   List<Connection> connections_;

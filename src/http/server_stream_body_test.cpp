@@ -13,10 +13,10 @@ using namespace test;
 Task<void> take(Exchange& exchange) {
   std::string all;
   if (exchange.request().path == "/waits") co_await exchange.core().sleep(50ms);
-  const auto taken = co_await exchange.stream_body([&](std::string_view bytes) -> Result<void> {
+  const auto taken = co_await exchange.stream_body([&](std::string_view bytes) -> Task<Result<void>> {
     all += bytes;
-    if (all.size() > (3U << 20)) return fail(Status::too_large("enough"));
-    return {};
+    if (all.size() > (3U << 20)) co_return fail(Status::too_large("enough"));
+    co_return Result<void>();
   });
   exchange.respond(taken ? text(std::move(all)) : from(taken.error()));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <coroutine>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -19,6 +20,7 @@ namespace detail {
 struct SideBySide {
   std::size_t next = 0, count = 0, running = 0;
   std::coroutine_handle<> waiting = nullptr;
+  std::exception_ptr failure = nullptr;  // of the first one that threw
 };
 
 // Ready when the last one has ended. Whoever is destroyed while it waits is not woken.
@@ -39,7 +41,13 @@ class AllEnded {
 
 inline Task<void> work_off(Core& core, std::shared_ptr<SideBySide> state,
                            const std::function<Task<void>(std::size_t)>& work) {
-  while (state->next < state->count) co_await work(state->next++);
+  while (state->next < state->count) {
+    try {
+      co_await work(state->next++);
+    } catch (...) {
+      if (!state->failure) state->failure = std::current_exception();
+    }
+  }
   if (--state->running > 0) co_return;
   // Not from here: whoever wakes up destroys this task, which cannot be while it runs.
   core.post([state] {
@@ -50,7 +58,7 @@ inline Task<void> work_off(Core& core, std::shared_ptr<SideBySide> state,
 }  // namespace detail
 
 // work(0) to work(count - 1), begun in that order, at most `width` of them at once, all on this core. Ends after the
-// last one. Destroyed before, it throws them away where they wait.
+// last one; if one of them threw, that is thrown here then. Destroyed before, it throws them away where they wait.
 inline Task<void> side_by_side(Core& core, std::size_t count, std::size_t width,
                                std::function<Task<void>(std::size_t)> work) {
   const auto state = std::make_shared<detail::SideBySide>();
@@ -62,6 +70,7 @@ inline Task<void> side_by_side(Core& core, std::size_t count, std::size_t width,
   for (std::size_t i = 0; i < workers; ++i) running.emplace_back(detail::work_off(core, state, work));
   detail::AllEnded ended(state);
   co_await ended;
+  if (state->failure) std::rethrow_exception(state->failure);
 }
 
 }  // namespace vg::http

@@ -4,6 +4,8 @@
 
 #include <deque>
 #include <optional>
+#include <stdexcept>
+#include <string>
 
 namespace vg::http {
 namespace {
@@ -107,6 +109,26 @@ TEST_F(SideBySideTest, ThrowsAwayWhatRunsWhenItIsDestroyed) {
   EXPECT_EQ(held_.thrown_away, 2);
   core_.run();
   EXPECT_FALSE(ended_);
+}
+
+// Whoever waits would take what one of them did not bring for nothing: it is told, after the others have ended.
+TEST_F(SideBySideTest, WhatOneThrowsIsThrownAfterTheOthersEnd) {
+  int done = 0;
+  std::string caught;
+  const Background task([](Core& core, int& count, std::string& what) -> Task<void> {
+    try {
+      co_await side_by_side(core, 5, 2, [&count](std::size_t index) -> Task<void> {
+        if (index == 1) throw std::runtime_error("damaged");
+        ++count;
+        co_return;
+      });
+    } catch (const std::runtime_error& error) {
+      what = error.what();
+    }
+  }(core_, done, caught));
+  core_.run();
+  EXPECT_EQ(done, 4);
+  EXPECT_EQ(caught, "damaged");
 }
 
 // The last task has ended and its news is on the way when nobody waits for it any more.

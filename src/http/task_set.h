@@ -13,7 +13,7 @@ namespace vg::http {
 
 class TaskSet {
  public:
-  // Starts it now; this must be the core's thread. An exception that leaves it ends the process.
+  // Starts it now; this must be the core's thread. An exception that leaves it ends it (base/task_failure.h).
   void start(Core& core, Task<void> task) {
     std::unique_lock lock(mutex_);
     const auto place = tasks_.emplace(tasks_.end());
@@ -31,7 +31,11 @@ class TaskSet {
   using Tasks = std::list<Background>;
 
   Task<void> run(Core& core, Task<void> task, Tasks::iterator place) {
-    co_await task;
+    try {
+      co_await task;
+    } catch (...) {
+      task_failed(std::current_exception());
+    }
     // A task cannot be destroyed while it runs.
     core.post([this, place] {
       const std::scoped_lock lock(mutex_);

@@ -1,6 +1,9 @@
 #include "http/tls.h"
 
 #include <gtest/gtest.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 
 #include "base/cpus.h"
 #include "http/tcp.h"
@@ -25,6 +28,27 @@ int accept_blocking(int listener) {
   pollfd ready{.fd = listener, .events = POLLIN, .revents = 0};
   ::poll(&ready, 1, 10000);
   return ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+}
+
+// A handshake without sockets, with a client that offers this group alone.
+bool agrees_in_memory(SSL_CTX* server_context, const char* group) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client_context(SSL_CTX_new(TLS_client_method()),
+                                                                         SSL_CTX_free);
+  EXPECT_EQ(SSL_CTX_set1_groups_list(client_context.get(), group), 1) << group;
+  const std::unique_ptr<SSL, decltype(&SSL_free)> server(SSL_new(server_context), SSL_free),
+      client(SSL_new(client_context.get()), SSL_free);
+  BIO *server_end = nullptr, *client_end = nullptr;
+  BIO_new_bio_pair(&server_end, 0, &client_end, 0);
+  SSL_set_bio(server.get(), server_end, server_end);
+  SSL_set_bio(client.get(), client_end, client_end);
+  SSL_set_accept_state(server.get());
+  SSL_set_connect_state(client.get());
+  for (int i = 0; i < 4; ++i) {
+    SSL_do_handshake(client.get());
+    SSL_do_handshake(server.get());
+  }
+  ERR_clear_error();
+  return SSL_is_init_finished(server.get()) == 1;
 }
 
 class Tls : public ::testing::Test {
@@ -204,6 +228,24 @@ TEST_F(Tls, ClientChecksTheServer) {
     EXPECT_EQ(pair.client != nullptr, c.good) << c.what << ": " << pair.client_error.message;
     if (!c.good) EXPECT_EQ(pair.client_error.code, 503) << c.what;
     drop(pair);
+  }
+}
+
+// Elliptic curves alone: a key exchange in a finite field costs the server a hundred times what it costs its client.
+TEST(TlsConfig, KeysAreExchangedOverEllipticCurves) {
+  const KeyPair leaf = make_certificate({.usage = "serverAuth"});
+  auto context = TlsServerContext::create(
+      {.certificate_pem = leaf.certificate, .key_pem = leaf.key, .client_authorities = {}, .ciphers = {}},
+      make_ticket_keys());
+  ASSERT_TRUE(context);
+  for (const auto& [group, good] : {std::pair("X25519", true),
+                                    {"P-256", true},
+                                    {"P-384", true},
+                                    {"P-521", true},
+                                    {"ffdhe2048", false},
+                                    {"ffdhe8192", false},
+                                    {"X448", false}}) {
+    EXPECT_EQ(agrees_in_memory((*context)->native(), group), good) << group;
   }
 }
 

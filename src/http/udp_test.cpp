@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <stdexcept>
+
 #include "http/task_set.h"
 #include "http/tcp.h"
 #include "http/tls_test_support.h"
@@ -106,6 +108,35 @@ TEST(TaskSet, TasksLeaveWhenTheyEnd) {
     EXPECT_EQ(tasks.size(), 2U) << "a task that is over goes when the loop comes round";
     while (tasks.size() > 0) co_await cores[0].sleep(1ms);
   }());
+}
+
+TEST(TaskSet, OneThatThrowsEndsAlone) {
+  TaskSet tasks;
+  CoreThreads cores(1);
+  bool ended = false;
+  run_on(cores[0], [&]() -> Task<void> {
+    tasks.start(cores[0], [](Core& core) -> Task<void> {
+      co_await core.sleep(1ms);
+      throw std::runtime_error("a damaged object");
+    }(cores[0]));
+    tasks.start(cores[0], [](Core& core, bool& flag) -> Task<void> {
+      co_await core.sleep(5ms);
+      flag = true;
+    }(cores[0], ended));
+    while (tasks.size() > 0) co_await cores[0].sleep(1ms);
+  }());
+  EXPECT_TRUE(ended);
+}
+
+TEST(EventLoop, GoesOnAfterAFunctionThatThrows) {
+  CoreThreads cores(1);
+  cores[0].post([] { throw std::runtime_error("a damaged object"); });
+  bool ran = false;
+  run_on(cores[0], [&]() -> Task<void> {
+    ran = true;
+    co_return;
+  }());
+  EXPECT_TRUE(ran);
 }
 
 TEST(TaskSet, WhatWaitsIsThrownAway) {

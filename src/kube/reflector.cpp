@@ -48,14 +48,18 @@ Reflector::Reflector(Client& client, Options options, metrics::Registry& metrics
 
 void Reflector::start(Core& core) {
   core_ = &core;
-  running_ = Background(run(core));
+  begin();
 }
 
 void Reflector::refresh() {
   if (!core_) return;
   running_ = Background();
   setbacks_ = 0;
-  running_ = Background(run(*core_));
+  begin();
+}
+
+void Reflector::begin() {
+  running_ = Background(keep_running(*core_, "following " + options_.name, [this] { return run(*core_); }));
 }
 
 std::string Reflector::selector_query() const {

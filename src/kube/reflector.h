@@ -84,6 +84,7 @@ class Reflector {
   using Objects = std::map<Key, ObjectPtr>;
   enum class Ended { orderly, expired, failed };
 
+  void begin();
   Task<void> run(Core& core);
   Task<Result<Ended>> turn(Core& core);
   std::chrono::milliseconds pause_after(const Result<Ended>& ended);

@@ -59,7 +59,7 @@ void Exporter::begin() {
   options.user_agent = "OTel-OTLP-Exporter-virtgate";
   options.tls = [this] { return http::TlsClientContext::create({.authorities_pem = settings_.authorities_pem}); };
   client_ = std::make_unique<http::Client>(*loop_, std::move(options));
-  loop_->post([this] { running_ = Background(run()); });
+  loop_->post([this] { running_ = Background(keep_running(*loop_, "exporting spans", [this] { return run(); })); });
   tracer_.on_batch([this] { loop_->post([this] { wake(); }); });
   tracer_.activate();
   thread_ = std::jthread([this] { loop_->run(); });
