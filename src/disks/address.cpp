@@ -60,8 +60,7 @@ Outcome<std::vector<std::string>> allowed_hosts(const HostAndPort& place, std::s
     if (text == "0.0.0.0") text = "127.0.0.1";
     if (text == "::") text = "::1";
     const auto address = parse_ip(text);
-    if (!address || std::ranges::any_of(*networks, [&](const Cidr& network) { return contains(network, *address); }))
-      continue;
+    if (!address || leads_into(*address, *networks)) continue;
     addresses.push_back(std::move(text));
   }
   if (addresses.empty())
@@ -69,16 +68,6 @@ Outcome<std::vector<std::string>> allowed_hosts(const HostAndPort& place, std::s
         DiskError::other,
         fmt::format("{} is in a network that nothing is imported from (--import-blocked-networks)", place.host));
   return addresses;
-}
-
-Outcome<std::string> allowed_addresses(const HostAndPort& place, std::string_view blocked) {
-  const auto hosts = allowed_hosts(place, blocked);
-  if (!hosts) return std::unexpected(hosts.error());
-  std::string addresses;
-  for (const std::string& text : *hosts)
-    addresses +=
-        fmt::format("{}{}", addresses.empty() ? "" : ",", text.contains(':') ? fmt::format("[{}]", text) : text);
-  return fmt::format("{}:{}:{}", place.host, place.port, addresses);
 }
 
 bool blocks_loopback(std::string_view blocked) {

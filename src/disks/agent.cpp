@@ -1,19 +1,25 @@
 #include "disks/agent.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <utility>
 
-#include "base/disk_limits.h"
+#include "base/helper_limits.h"
 #include "base/log.h"
 
 namespace vg::disks {
 
-WorkerAgent::WorkerAgent(Descriptor socket, const Clock& clock, std::string blocked)
-    : socket_(std::move(socket)), clock_(clock), blocked_(std::move(blocked)) {}
+WorkerAgent::WorkerAgent(WorkerLink link, const Clock& clock, std::string blocked)
+    : link_(std::move(link)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      clock_(clock),
+      blocked_(std::move(blocked)) {}
 
 WorkerAgent::~WorkerAgent() {
-  ::shutdown(socket_.get(), SHUT_RDWR);
+  ::shutdown(link_.channel.descriptor(), SHUT_RDWR);
   if (listener_.joinable()) listener_.join();
 }
 
@@ -24,6 +30,8 @@ void WorkerAgent::start_listening() {
 std::optional<std::string> WorkerAgent::problem() const {
   const std::lock_guard lock(mutex_);
   if (lost_) return "the process that works on disks is gone; restart the server";
+  if (link_.heartbeat.silent_for() > limits::helper_silence_told)
+    return "the process that works on disks does not answer; it will be replaced";
   if (!ready_) return "the process that works on disks is starting";
   return std::nullopt;
 }
@@ -60,8 +68,10 @@ void WorkerAgent::start(DiskJob job) {
   if (auto* import = std::get_if<ImportHttp>(&job.work)) import->blocked = blocked_;
   if (auto* import = std::get_if<ImportRegistry>(&job.work)) import->blocked = blocked_;
   if (auto* wish = std::get_if<ReadDigest>(&job.work)) wish->from.blocked = blocked_;
+  const std::string id = job.id;
   if (!board_.ask(std::move(job), clock_.wall_now())) return;
   start_what_may();
+  if (board_.is_waiting(id)) tell({.job = id, .claim = {}});  // what it waits for is shown
 }
 
 void WorkerAgent::cancel(std::string_view id) {
@@ -82,23 +92,24 @@ void WorkerAgent::on_change(std::function<void()> changed) {
 
 // --- with the lock ---------------------------------------------------------------------------------------------------
 
+// Until none may: a job that cannot be sent ends at once, and its slot is the next one's.
 void WorkerAgent::start_what_may() {
   if (!ready_ || lost_) return;
-  for (DiskJob& job : board_.start(clock_.wall_now())) {
-    tell({.job = job.id, .claim = {}});
-    send(Start{.job = std::move(job)});
-  }
+  for (auto jobs = board_.start(clock_.wall_now()); !jobs.empty(); jobs = board_.start(clock_.wall_now()))
+    for (DiskJob& job : jobs) {
+      tell({.job = job.id, .claim = {}});
+      send(Start{.job = std::move(job)});
+    }
 }
 
-// A worker takes messages as they come, and only so many jobs are sent to it that they fit into the socket.
 void WorkerAgent::send(const Message& message) {
-  const std::string text = write_message(message);
-  if (::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) return;
+  const helpers::Sent sent = link_.channel.send(subject_of(message), write_message(message));
+  if (link_.channel.has_queued()) (void)::eventfd_write(wake_.get(), 1);
   const auto* start = std::get_if<Start>(&message);
-  if (!start) return;
-  board_.ended(start->job.id, Failure{.message = "the process that works on disks cannot be asked"}, {},
-               clock_.wall_now());
-  tell({.job = start->job.id, .claim = {}});
+  if (sent == helpers::Sent::yes || !start) return;
+  const std::string why = fmt::format("the process that works on disks cannot be asked: {}", text_of(sent));
+  if (board_.ended(start->job.id, Failure{.message = why}, {}, clock_.wall_now()))
+    tell({.job = start->job.id, .claim = {}});
 }
 
 void WorkerAgent::tell(DiskChange change) {
@@ -108,6 +119,8 @@ void WorkerAgent::tell(DiskChange change) {
 
 void WorkerAgent::hear_of(const Hello&) {
   ready_ = false;
+  link_.channel.drop_queued();
+  send(Welcome{});
   claims_.clear();
   records_.clear();
   for (std::string& id : board_.lost(clock_.wall_now())) tell({.job = std::move(id), .claim = {}});
@@ -146,22 +159,58 @@ void WorkerAgent::hear_of(const JobEnded& message) {
   start_what_may();
 }
 
-void WorkerAgent::hear(const Message& message) {
+// Whoever waits for the job learns that nobody knows what became of it; if it still goes on, it is ended.
+void WorkerAgent::hear_unreadable(const helpers::Message& raw) {
+  log::error("what the process that works on disks said cannot be read",
+             {{"job", raw.subject}, {"reason", raw.problem.empty() ? "it is not a message" : raw.problem}});
+  if (raw.subject.empty()) return;
+  send(Cancel{.id = raw.subject});
+  hear_of(JobEnded{.id = raw.subject, .failure = Failure{.message = "its outcome cannot be read"}});
+}
+
+void WorkerAgent::hear(const helpers::Message& raw) {
+  const auto message = raw.problem.empty() ? read_message(raw.body) : std::nullopt;
   const std::lock_guard lock(mutex_);
-  std::visit([this](const auto& one) { hear_of(one); }, message);
+  if (!message) return hear_unreadable(raw);
+  std::visit([this](const auto& one) { hear_of(one); }, *message);
 }
 
 // --- the thread ------------------------------------------------------------------------------------------------------
 
-void WorkerAgent::listen() {
-  std::string text(limits::disk_message_bytes_max, '\0');
+// False when the other end is closed.
+bool WorkerAgent::receive_all() {
   while (true) {
-    const ssize_t got = ::recv(socket_.get(), text.data(), text.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    if (const auto message = read_message(std::string_view(text).substr(0, static_cast<std::size_t>(got))))
-      hear(*message);
+    const auto received = link_.channel.receive();
+    if (!received) return false;
+    if (!*received) return true;
+    hear(**received);
   }
+}
+
+void WorkerAgent::tell_silence() {
+  const auto silent = link_.heartbeat.silent_for();
+  const bool is_silent = silent > limits::helper_silence_told;
+  if (is_silent == std::exchange(silence_told_, is_silent)) return;
+  if (is_silent)
+    log::warning("the process that works on disks does not answer; it will be replaced");
+  else
+    log::info("the process that works on disks answers again");
+}
+
+void WorkerAgent::listen() {
+  const auto look_interval = static_cast<int>(limits::helper_beat_interval.count());
+  do {
+    std::array<pollfd, 2> ready{{{link_.channel.descriptor(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+    {
+      const std::lock_guard lock(mutex_);
+      link_.channel.flush();
+      ready[0].events = link_.channel.events();
+    }
+    (void)::poll(ready.data(), ready.size(), look_interval);
+    eventfd_t ignored = 0;
+    (void)::eventfd_read(wake_.get(), &ignored);
+    tell_silence();
+  } while (receive_all());
   const std::lock_guard lock(mutex_);
   lost_ = true;
   for (std::string& id : board_.lost(clock_.wall_now())) tell({.job = std::move(id), .claim = {}});

@@ -13,15 +13,16 @@
 #include "disks/board.h"
 #include "disks/messages.h"
 #include "disks/outcome.h"
+#include "disks/worker.h"
 #include "ports/disk_agent.h"
 
 namespace vg::disks {
 
 class WorkerAgent final : public DiskAgent {
  public:
-  // `socket`: of start_worker. Listens from start_listening() on, which is called once the server has its threads.
+  // Listens from start_listening() on, which is called once the server has its threads.
   // `blocked`: networks that nothing is imported from.
-  WorkerAgent(Descriptor socket, const Clock& clock, std::string blocked = {});
+  WorkerAgent(WorkerLink link, const Clock& clock, std::string blocked = {});
   ~WorkerAgent() override;
   WorkerAgent(const WorkerAgent&) = delete;
   WorkerAgent& operator=(const WorkerAgent&) = delete;
@@ -42,20 +43,25 @@ class WorkerAgent final : public DiskAgent {
 
  private:
   void listen();
-  void hear(const Message& message);
+  bool receive_all();
+  void hear(const helpers::Message& raw);
+  void hear_unreadable(const helpers::Message& raw);
   void hear_of(const Hello&);
   void hear_of(const Ready&);
   void hear_of(const ClaimIs& message);
   void hear_of(const RecordIs& message);
   void hear_of(const JobProgress& message);
   void hear_of(const JobEnded& message);
+  void hear_of(const Welcome&) {}
   void hear_of(const Start&) {}
   void hear_of(const Cancel&) {}
   void start_what_may();
   void send(const Message& message);
   void tell(DiskChange change);
+  void tell_silence();
 
-  Descriptor socket_;
+  WorkerLink link_;
+  Descriptor wake_;  // of the thread, when something is queued
   const Clock& clock_;
   const std::string blocked_;
   mutable std::mutex mutex_;
@@ -65,6 +71,7 @@ class WorkerAgent final : public DiskAgent {
   std::vector<DiskChange> changes_;
   std::function<void()> changed_;
   bool ready_ = false, lost_ = false;
+  bool silence_told_ = false;  // of the thread alone
   std::thread listener_;
 };
 

@@ -3,13 +3,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <array>
-
 #include "base/disk_limits.h"
+#include "disks/archive_reader.h"
 #include "disks/folder.h"
 #include "disks/outcome.h"
 #include "disks/room.h"
-#include "disks/tar.h"
 
 namespace vg::disks {
 namespace {
@@ -22,7 +20,7 @@ std::unexpected<Failure> entry_refused(std::string_view path, std::string_view w
 
 // A link may go to what is below the root and to nothing else; where it stands decides how far up it may go. Up only at
 // its beginning: behind a name, which may be another link, ".." leads from where that one goes to.
-Outcome<> check_link(const TarEntry& entry, std::size_t depth) {
+Outcome<> check_link(const ArchiveEntry& entry, std::size_t depth) {
   if (entry.target.starts_with('/')) return entry_refused(entry.name, "links to an absolute path");
   std::string_view rest = entry.target;
   auto level = static_cast<std::int64_t>(depth);
@@ -40,9 +38,9 @@ Outcome<> check_link(const TarEntry& entry, std::size_t depth) {
 
 class Unpacker {
  public:
-  Unpacker(int root, std::int64_t bytes_max) : root_(root), left_(bytes_max), room_(root) {}
+  Unpacker(int root, std::int64_t bytes_max) : root_(root), size_max_(bytes_max), left_(bytes_max), room_(root) {}
 
-  Outcome<> put(TarReader& reader, const TarEntry& entry) {
+  Outcome<> put(ArchiveReader& reader, const ArchiveEntry& entry) {
     const auto steps = steps_of(entry.name);
     if (!steps) return std::unexpected(steps.error());
     if (steps->empty()) return {};  // the root itself
@@ -52,15 +50,15 @@ class Unpacker {
     if (!parent) return std::unexpected(parent.error());
     const std::string& name = steps->back();
     switch (entry.type) {
-      case TarEntry::Type::folder:
+      case ArchiveEntry::Type::folder:
         return put_folder(parent->get(), name, entry.mode);
-      case TarEntry::Type::file:
+      case ArchiveEntry::Type::file:
         return put_file(reader, parent->get(), name, entry.mode);
-      case TarEntry::Type::symlink:
+      case ArchiveEntry::Type::symlink:
         return put_link(parent->get(), name, entry, steps->size() - 1);
-      case TarEntry::Type::hardlink:
+      case ArchiveEntry::Type::hardlink:
         return entry_refused(entry.name, "is a hard link");
-      case TarEntry::Type::other:
+      case ArchiveEntry::Type::other:
         return entry_refused(entry.name, "is neither a file, a folder nor a link");
     }
     return {};
@@ -86,26 +84,18 @@ class Unpacker {
       return system_failed("a folder cannot be made");
     return {};
   }
-  static Outcome<> put_link(int parent, const std::string& name, const TarEntry& entry, std::size_t depth) {
+  static Outcome<> put_link(int parent, const std::string& name, const ArchiveEntry& entry, std::size_t depth) {
     if (auto checked = check_link(entry, depth); !checked) return checked;
     ::unlinkat(parent, name.c_str(), 0);
     if (::symlinkat(entry.target.c_str(), parent, name.c_str()) != 0) return system_failed("a link cannot be made");
     return {};
   }
-  Outcome<> put_file(TarReader& reader, int parent, const std::string& name, unsigned mode) {
+  Outcome<> put_file(ArchiveReader& reader, int parent, const std::string& name, unsigned mode) {
     ::unlinkat(parent, name.c_str(), 0);
     const Descriptor file(::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                    (mode & permission_bits) | own_file));
     if (!file) return system_failed("a file of the archive cannot be made");
-    std::array<char, 64 * 1024> buffer{};
-    while (true) {
-      const auto got = reader.read(buffer.data(), buffer.size());
-      if (!got) return std::unexpected(got.error());
-      if (*got == 0) return {};
-      if (auto room = take(static_cast<std::int64_t>(*got)); !room) return room;
-      if (::write(file.get(), buffer.data(), *got) != static_cast<ssize_t>(*got))
-        return system_failed("a file of the archive cannot be written");
-    }
+    return reader.save(file.get(), size_max_, [&](std::int64_t bytes) { return take(bytes); });
   }
 
   Outcome<> take(std::int64_t bytes) {
@@ -115,7 +105,7 @@ class Unpacker {
   }
 
   int root_;
-  std::int64_t left_;
+  std::int64_t size_max_, left_;  // of a file with its holes, and of what is written
   RoomWatch room_;
 };
 
@@ -141,7 +131,7 @@ Outcome<> unpack_archive(int folder, const std::string& file, const std::string&
   if (::mkdirat(folder, to.c_str(), 0755) != 0) return system_failed("the folder of the archive cannot be made");
   const Descriptor root(::openat(folder, to.c_str(), open_folder));
   if (!root) return system_failed("the folder of the archive cannot be opened");
-  TarReader reader([&](char* buffer, std::size_t bytes) { return ::read(in.get(), buffer, bytes); });
+  ArchiveReader reader(in.get());
   Unpacker unpacker(root.get(), bytes_max);
   while (true) {
     const auto entry = reader.next();

@@ -5,21 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "base/disk_limits.h"
 #include "disks/archive.h"
 #include "disks/image.h"
 #include "disks/outcome.h"
 #include "disks/program.h"
+#include "disks/qemu_img.h"
 
 namespace vg::disks {
 namespace {
 
-constexpr std::size_t head_bytes = 64 * 1024;
-constexpr std::string_view too_small = "DataVolume too small to contain image";  // DV-90: clients know it
-
-std::unexpected<Failure> does_not_fit() { return failed(DiskError::too_small, std::string(too_small)); }
+std::unexpected<Failure> does_not_fit() { return failed(DiskError::too_small, std::string(too_small_for_image)); }
 
 std::vector<std::string> unpacker(Packing packing) {
   switch (packing) {
@@ -53,7 +50,7 @@ Outcome<> unpack(int folder, const std::string& from, const std::string& to, Pac
                           .image_bytes = target.size});
   if (!ended) return std::unexpected(ended.error());
   if (ended->wrote_too_much()) return does_not_fit();
-  if (ended->errors.contains("No space left")) return failed(DiskError::no_space, std::string(too_small));
+  if (ended->errors.contains("No space left")) return failed(DiskError::no_space, std::string(too_small_for_image));
   if (ended->code != 0)
     return failed(DiskError::bad_image, fmt::format("the packed image cannot be unpacked: {}", complaint(*ended)));
   return {};
@@ -77,52 +74,13 @@ Outcome<std::string> unpack_all(int folder, std::string file, const ImageTarget&
   return file;
 }
 
-Outcome<std::int64_t> virtual_size(int folder, const std::string& file, ImageFormat format) {
-  const auto ended = run({.command = {"qemu-img", "info", "--output=json", "-f", std::string(name_of(format)), file},
-                          .folder = folder,
-                          .bytes_max = 0});
-  if (!ended) return std::unexpected(ended.error());
-  if (ended->code != 0)
-    return failed(DiskError::bad_image, fmt::format("the image cannot be read: {}", complaint(*ended)));
-  return judge_info(ended->output, format);
-}
-
-// "    (12.34/100%)" is what qemu-img tells, over and over on one line.
-int told_progress(std::string_view text) {
-  const std::size_t end = text.rfind("/100%");
-  const std::size_t begin = end == std::string_view::npos ? end : text.rfind('(', end);
-  if (begin == std::string_view::npos) return -1;
-  return static_cast<int>(std::strtod(std::string(text.substr(begin + 1, end - begin - 1)).c_str(), nullptr) * 100);
-}
-
-Outcome<> convert(int folder, const std::string& file, ImageFormat format, std::int64_t size,
-                  const Progress& progress) {
-  const auto ended = run(
-      {.command = {"qemu-img", "convert", "-p", "-f", std::string(name_of(format)), "-O", "raw", file, new_image_file},
-       .folder = folder,
-       .bytes_max = size,
-       .image_bytes = size,
-       .take = [&](std::string_view text) {
-         if (const int told = told_progress(text); told >= 0) progress(told);
-         return true;
-       }});
-  if (!ended) return std::unexpected(ended.error());
-  if (ended->errors.contains("No space left")) return failed(DiskError::no_space, std::string(too_small));
-  if (ended->wrote_too_much()) return does_not_fit();
-  if (ended->code != 0)
-    return failed(DiskError::bad_image, fmt::format("the image cannot be converted: {}", complaint(*ended)));
-  return {};
-}
-
 Outcome<> make_disk(int folder, const std::string& file, const ImageTarget& target, const Progress& progress) {
-  const auto head = read_head(folder, file, head_bytes);
-  if (!head) return std::unexpected(head.error());
-  const ImageFormat format = format_of(*head);
-  if (auto checked = check_head(format, *head); !checked) return checked;
-  const auto size = virtual_size(folder, file, format);
+  const auto checked = CheckedImage::look(folder, file, TakenFormats::every);
+  if (!checked) return std::unexpected(checked.error());
+  const auto size = virtual_size(*checked);
   if (!size) return std::unexpected(size.error());
   if (*size > target.size) return does_not_fit();
-  if (auto converted = convert(folder, file, format, target.size, progress); !converted) return converted;
+  if (auto converted = convert_to_raw(*checked, target.size, progress); !converted) return converted;
   const Descriptor image(::openat(folder, new_image_file, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!image) return system_failed("the image cannot be opened");
   ::fchmod(image.get(), image_mode);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "disks/outcome.h"
 #include "ports/disk_agent.h"
@@ -12,6 +13,8 @@ namespace vg::disks {
 
 using Progress = std::function<void(int)>;  // hundredths of a percent
 
+inline constexpr std::string_view too_small_for_image =
+    "DataVolume too small to contain image";  // DV-90: clients know it
 inline constexpr const char* new_image_file = ".part-disk";
 inline constexpr const char* new_unpacked_folder = ".part-data";
 

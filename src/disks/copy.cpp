@@ -63,11 +63,12 @@ Outcome<std::int64_t> copy_some(int from, int to, std::int64_t at, std::int64_t 
 
 class TreeCopy {
  public:
-  explicit TreeCopy(std::int64_t bytes_max) : left_(bytes_max) {}
+  TreeCopy(std::int64_t bytes_max, std::string_view but) : left_(bytes_max), but_(but) {}
 
   Outcome<> below(int from, int to, std::size_t depth) {
     if (depth > limits::archive_depth_max) return failed(DiskError::other, "folders are nested too deeply");
     for (const std::string& name : names_in(from)) {
+      if (depth == 0 && !but_.empty() && name.starts_with(but_)) continue;
       struct stat info{};
       if (::fstatat(from, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return system_failed("a file cannot be read");
       const mode_t mode = info.st_mode & 0777U;
@@ -112,12 +113,13 @@ class TreeCopy {
   }
 
   std::int64_t left_;
+  std::string_view but_;
 };
 
 }  // namespace
 
-Outcome<> copy_tree(int from, int to, std::int64_t bytes_max) {
-  if (auto copied = TreeCopy(bytes_max).below(from, to, 0); !copied) return copied;
+Outcome<> copy_tree(int from, int to, std::int64_t bytes_max, std::string_view but) {
+  if (auto copied = TreeCopy(bytes_max, but).below(from, to, 0); !copied) return copied;
   if (::syncfs(to) != 0) return system_failed("a copy cannot be synced");
   return {};
 }

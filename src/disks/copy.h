@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 #include "disks/outcome.h"
 
@@ -18,7 +19,7 @@ Outcome<> copy_image(int from, int to, const std::function<void(std::int64_t)>& 
 Outcome<> punch_holes(int file);
 
 // What is in one folder into another, which is new and empty: files, folders and links, all else is left out. An error
-// when it takes more than `bytes_max`.
-Outcome<> copy_tree(int from, int to, std::int64_t bytes_max);
+// when it takes more than `bytes_max`. `but`: so begin the names of what is left out of the folder itself; empty: none.
+Outcome<> copy_tree(int from, int to, std::int64_t bytes_max, std::string_view but = {});
 
 }  // namespace vg::disks

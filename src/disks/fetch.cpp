@@ -14,6 +14,7 @@
 #include "disks/folder.h"
 #include "disks/program.h"
 #include "disks/room.h"
+#include "disks/way_out.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -22,6 +23,8 @@ namespace vg::disks {
 namespace {
 
 constexpr const char* authorities_file = ".part-authorities";
+constexpr std::string_view checked_host = "checked.invalid";
+constexpr int curl_timed_out = 28;
 constexpr const char* system_authorities = "/etc/ssl/certs/ca-certificates.crt";
 
 std::string lower(std::string_view text) {
@@ -62,7 +65,8 @@ AnswerHead read_head_text(std::string_view text) {
 
 // What the bytes in download_file are, so that an attempt can go on where the last one ended.
 struct Known {
-  std::string url, tag;  // tag: a strong ETag, or a date; empty: the server gave none
+  std::string url, tag = {};  // tag: a strong ETag, or a date; empty: the server gave none
+  std::int64_t total = -1;    // that there are; -1: the server did not say
 };
 
 Known read_known(int folder) {
@@ -71,14 +75,15 @@ Known read_known(int folder) {
   const ssize_t got = file ? ::read(file.get(), text.data(), text.size()) : 0;
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
   const auto document = json::Document::parse(text);
-  if (!document) return {};
+  if (!document) return {.url = {}};
   return {.url = std::string(json::get_string_or(document->root(), "url")),
-          .tag = std::string(json::get_string_or(document->root(), "tag"))};
+          .tag = std::string(json::get_string_or(document->root(), "tag")),
+          .total = json::get_int_or(document->root(), "total", -1)};
 }
 
 void write_known(int folder, const Known& known) {
   std::string text;
-  json::write(json::Object{{"url", known.url}, {"tag", known.tag}}, text);
+  json::write(json::Object{{"url", known.url}, {"tag", known.tag}, {"total", known.total}}, text);
   const Descriptor file(
       ::openat(folder, download_note_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, file_mode));
   // Without the note the next attempt begins again, which is never wrong.
@@ -107,16 +112,21 @@ class Request {
 
   // Whether bytes behind `have` were asked for.
   Outcome<Ended> send(std::int64_t have, const Known& known);
-  // Only these are dialled, whatever the name stands for by then.
+  // Only these are dialled, whatever the name stands for by then, and however curl reads the URL.
   void pin(std::string addresses) { addresses_ = std::move(addresses); }
 
   const std::optional<AnswerHead>& head() const { return reader_.head(); }
   std::int64_t at() const { return at_; }
   std::int64_t total() const { return total_; }
   const std::optional<Failure>& failure() const { return failure_; }
+  // What is here already is of another version than what is there now.
+  bool is_stale() const { return stale_; }
 
  private:
+  bool keeps_up(std::string_view text);
+  std::optional<std::string_view> take_head(std::string_view text);
   bool take(std::string_view text);
+  bool begin_rest(const AnswerHead& head);
   bool begin_body(const AnswerHead& head);
   bool put(std::string_view bytes);
 
@@ -125,28 +135,39 @@ class Request {
   std::string url_, addresses_;
   std::int64_t free_;
   RoomWatch room_;
+  RateWatch rate_{std::chrono::steady_clock::now()};
+  std::int64_t came_ = 0;  // bytes, head included
   const Progress& progress_;
   HeadReader reader_;
   bool began_ = false, kept_ = false;  // kept: the body is what was asked for
+  bool stale_ = false;
+  Known known_;
   std::int64_t asked_from_ = 0, at_ = 0, total_ = -1;
   std::optional<Failure> failure_;
 };
 
+// Only of the very version that the bytes before it are of, which a server may have changed or not have looked for.
+bool Request::begin_rest(const AnswerHead& head) {
+  const std::string_view range = head.field("content-range");
+  if (asked_from_ == 0 || !range.starts_with(fmt::format("bytes {}-", asked_from_))) {
+    failure_ = Failure{.message = "the server sent another part than was asked for"};
+    return false;
+  }
+  total_ = number_of(range.substr(std::min(range.find('/'), range.size() - 1) + 1)).value_or(-1);
+  stale_ = tag_of(head) != known_.tag || total_ != known_.total;
+  kept_ = !stale_;
+  return kept_;
+}
+
 bool Request::begin_body(const AnswerHead& head) {
   began_ = true;
-  if (head.status == 206 && asked_from_ > 0) {
-    const std::string_view range = head.field("content-range");
-    if (!range.starts_with(fmt::format("bytes {}-", asked_from_))) {
-      failure_ = Failure{.message = "the server sent another part than was asked for"};
-      return false;
-    }
-    total_ = number_of(range.substr(std::min(range.find('/'), range.size() - 1) + 1)).value_or(-1);
-    kept_ = true;
+  if (head.status == 206) {
+    if (!begin_rest(head)) return false;
   } else if (head.status == 200) {
     at_ = 0;
     if (::ftruncate(file_, 0) != 0) return false;
     total_ = number_of(head.field("content-length")).value_or(-1);
-    write_known(folder_, {.url = from_.url, .tag = tag_of(head)});
+    write_known(folder_, {.url = from_.url, .tag = tag_of(head), .total = total_});
     // spec storage Q-14: a page that asks to log in is no disk.
     if (head.field("content-type").starts_with("text/html") && total_ < static_cast<std::int64_t>(limits::mib)) {
       failure_ =
@@ -193,25 +214,47 @@ bool Request::put(std::string_view bytes) {
   return true;
 }
 
+bool Request::keeps_up(std::string_view text) {
+  came_ += static_cast<std::int64_t>(text.size());
+  if (rate_.look(came_, std::chrono::steady_clock::now())) return true;
+  failure_ = Failure{.message = too_slow()};
+  return false;
+}
+
+// What comes after the head is of curl, or a trailer, of which nothing is wanted.
+std::optional<std::string_view> Request::take_head(std::string_view text) {
+  if (!keeps_up(text)) return std::nullopt;
+  const auto rest = reader_.take(text);
+  if (rest) return *rest;
+  failure_ = rest.error();
+  return std::nullopt;
+}
+
 bool Request::take(std::string_view text) {
-  const auto body = reader_.take(text);
-  if (!body) {
-    failure_ = body.error();
+  if (!keeps_up(text)) return false;
+  if (!reader_.head()) {
+    failure_ = Failure{.message = "the answer of the server has no head"};
     return false;
   }
-  if (!reader_.head()) return true;
   if (!began_ && !begin_body(*reader_.head())) return false;
-  return put(*body);
+  return put(text);
 }
 
 Outcome<Ended> Request::send(std::int64_t have, const Known& known) {
   asked_from_ = at_ = have;
-  return run({.command = {"curl", "-q", "-K", "-"},
-              .folder = folder_,
-              .input = curl_options(from_, {.url = url_, .addresses = addresses_, .have = have, .tag = known.tag}),
-              .bytes_max = 0,
-              .image_bytes = 2 * from_.target.size,
-              .take = [this](std::string_view text) { return take(text); }});
+  known_ = known;
+  auto ended =
+      run({.command = {"curl", "-q", "-K", "-"},
+           .folder = folder_,
+           .input = curl_options(from_, {.url = url_, .addresses = addresses_, .have = have, .tag = known.tag}),
+           .bytes_max = 0,
+           .image_bytes = 2 * from_.target.size,
+           .take = [this](std::string_view text) { return take(text); },
+           .take_errors = [this](std::string_view text) { return take_head(text); }});
+  if (ended && !reader_.head()) ended->errors += reader_.pending();  // there was none, and curl says why
+  // An answer without a body says what it is as well.
+  if (ended && !began_ && !failure_ && reader_.head()) (void)begin_body(*reader_.head());
+  return ended;
 }
 
 // curl takes one file, so that the system's are put into it as well.
@@ -233,6 +276,18 @@ HostAndPort place_of(const std::string& url) {
   const bool secure = origin.starts_with("https:");
   return split_host(std::string_view(origin).substr(std::min(origin.size(), origin.find("://") + 3)),
                     secure ? "443" : "80");
+}
+
+// As curl is told of them (CurlRequest).
+Outcome<std::string> checked_addresses(const std::string& url, const std::string& blocked) {
+  const HostAndPort place = place_of(url);
+  const auto hosts = allowed_hosts(place, blocked);
+  if (!hosts) return std::unexpected(hosts.error());
+  std::string addresses;
+  for (const std::string& text : *hosts)
+    addresses += fmt::format("{}{}", addresses.empty() ? place.port + ":" : ",",
+                             text.contains(':') ? fmt::format("[{}]", text) : text);
+  return addresses;
 }
 
 bool is_redirect(int status) {
@@ -318,13 +373,20 @@ std::string curl_options(const ImportHttp& from, const CurlRequest& request) {
   std::string text;
   const auto add = [&](std::string_view option, std::string_view value) { text += curl_line(option, value); };
   add("url", request.url);
-  text += "silent\nshow-error\ninclude\nsuppress-connect-headers\ngloboff\ndisallow-username-in-url\n";
+  // The head comes beside the body: what a server sends after the body would else be part of it.
+  add("dump-header", "/dev/stderr");
+  text += "silent\nshow-error\nsuppress-connect-headers\ngloboff\ndisallow-username-in-url\n";
   add("proto", "=http,https");
   add("user-agent", "cdi-golang-importer");
-  add("speed-limit", fmt::to_string(limits::download_bytes_per_second_min));
-  add("speed-time", fmt::to_string(std::chrono::seconds(limits::download_silence_max).count()));
+  // curl ends what stands still; what comes in drops is ended by RateWatch, which is asked when some come.
+  add("speed-limit", fmt::to_string(limits::download_window_bytes_min / limits::download_window.count()));
+  add("speed-time", fmt::to_string(limits::download_window.count()));
   add("connect-timeout", "60");
-  if (!request.addresses.empty()) add("resolve", request.addresses);
+  if (!request.addresses.empty()) {
+    // Every connection is made to a name that nobody has, and that name stands for what was checked.
+    add("connect-to", fmt::format("::{}:{}", checked_host, request.addresses.substr(0, request.addresses.find(':'))));
+    add("resolve", fmt::format("{}:{}", checked_host, request.addresses));
+  }
   const bool same_host = origin_of(request.url) == origin_of(from.url);
   if (same_host && !from.user.empty()) add("user", fmt::format("{}:{}", from.user, from.password));
   if (same_host)
@@ -350,6 +412,19 @@ std::optional<std::string> redirected(const std::string& url, std::string_view t
   return url.substr(0, url.substr(0, url.find('?')).rfind('/') + 1) + std::string(to);
 }
 
+bool RateWatch::look(std::int64_t bytes, Time now) {
+  if (now - since_ < limits::download_window) return true;
+  const bool enough = bytes - then_ >= limits::download_window_bytes_min;
+  since_ = now;
+  then_ = bytes;
+  return enough;
+}
+
+std::string too_slow() {
+  return fmt::format("the server is too slow: it sent less than {} bytes within {} s; the next attempt goes on there",
+                     limits::download_window_bytes_min, limits::download_window.count());
+}
+
 Outcome<bool> judge_transfer(const Transfer& done) {
   if (done.status == 0)
     return failed(DiskError::other, fmt::format("the server cannot be reached: {}", done.complaint));
@@ -357,6 +432,7 @@ Outcome<bool> judge_transfer(const Transfer& done) {
     return failed(DiskError::other, fmt::format("expected status code 200, got {}", done.status));
   const bool whole = done.total < 0 ? done.code == 0 : done.at == done.total;
   if (whole && done.code == 0) return true;
+  if (done.code == curl_timed_out) return failed(DiskError::other, too_slow());  // others have the slot meanwhile
   if (done.at <= done.had)
     return failed(DiskError::other, fmt::format("the transfer ended too early: {}", done.complaint));
   return false;
@@ -373,13 +449,14 @@ Outcome<> fetch(int folder, const ImportHttp& from, std::int64_t free_bytes, con
   for (int round = 0; round <= limits::download_resumes_max;) {
     const Known known = read_known(folder);
     // Without anything that tells versions apart, only a checksum could find out that the parts do not fit.
-    const bool resumable = known.url == from.url && (!known.tag.empty() || !from.checksum.empty());
+    const bool resumable = known.url == from.url && known.total >= 0 && (!known.tag.empty() || !from.checksum.empty());
     const std::int64_t had = resumable ? bytes_so_far(file.get()) : 0;
     Request request(folder, file.get(), from, url, free_bytes, progress);
     if (!from.blocked.empty()) {
-      auto addresses = allowed_addresses(place_of(url), from.blocked);
+      auto addresses = checked_addresses(url, from.blocked);
       if (!addresses) return std::unexpected(addresses.error());
-      request.pin(std::move(*addresses));
+      if (!has_proxy(origin_of(url).value_or("").starts_with("https:") ? "https" : "http"))
+        request.pin(std::move(*addresses));
     }
     const auto ended = request.send(had, known);
     if (!ended) return std::unexpected(ended.error());
@@ -390,7 +467,7 @@ Outcome<> fetch(int folder, const ImportHttp& from, std::int64_t free_bytes, con
       url = *next;
       continue;
     }
-    if (had > 0 && request.head() && request.head()->status == 416) {
+    if (request.is_stale() || (had > 0 && request.head() && request.head()->status == 416)) {
       if (::ftruncate(file.get(), 0) != 0) return system_failed("the download cannot be written");
       ::unlinkat(folder, download_note_file, 0);
       ++round;

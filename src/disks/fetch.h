@@ -2,6 +2,7 @@
 // was given. Credentials go to the host that they are for and to no other.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -27,6 +28,8 @@ class HeadReader {
   // What of the text belongs to the body. Nothing is decided before head() has something.
   Outcome<std::string_view> take(std::string_view text);
   const std::optional<AnswerHead>& head() const { return head_; }
+  // What came of a head that has no end.
+  const std::string& pending() const { return pending_; }
 
  private:
   std::string pending_;
@@ -41,7 +44,7 @@ std::string curl_line(std::string_view option, std::string_view value);
 // One request, to the URL of the import or to where it was redirected to.
 struct CurlRequest {
   std::string_view url;
-  std::string_view addresses = {};  // that are dialled, whatever the name stands for; empty: any
+  std::string_view addresses = {};  // "PORT:ADDRESS,ADDRESS" that are dialled, whatever the URL says; empty: any
   std::int64_t have = 0;            // so many bytes are here already
   std::string_view tag = {};        // of the version that they are of
 };
@@ -59,6 +62,20 @@ struct Transfer {
 };
 // DV-80: what it means. Done (true), go on (false), or over.
 Outcome<bool> judge_transfer(const Transfer& done);
+
+// Whether bytes come fast enough, by the steady clock: so many within every window.
+class RateWatch {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  explicit RateWatch(Time now) : since_(now) {}
+  // `bytes`: that came in all. False once a window had too few.
+  bool look(std::int64_t bytes, Time now);
+
+ private:
+  Time since_;
+  std::int64_t then_ = 0;
+};
+std::string too_slow();
 
 // Into download_file of the folder. What was fetched before is gone on with.
 Outcome<> fetch(int folder, const ImportHttp& from, std::int64_t free_bytes, const Progress& progress);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/disk_limits.h"
 #include "disks/fetch.h"
 #include "disks/image.h"
 #include "disks/program.h"
@@ -64,7 +65,7 @@ TEST(Fetch, CurlIsToldWhatTheImportSays) {
   const CurlRequest same{.url = url}, elsewhere{.url = "https://other/x"}, other_port{.url = "https://h:8443/x"};
   const Row rows[] = {
       {"DV-80", plain, same, "user-agent = \"cdi-golang-importer\"\n"},
-      {"DV-80, ten minutes without progress", plain, same, "speed-time = \"600\"\n"},
+      {"DV-80, a minute without progress", plain, same, "speed-time = \"60\"\n"},
       {"DV-80, no other schemes", plain, same, "proto = \"=http,https\"\n"},
       {"DV-80, redirects are followed here", login, same, "location", false},
       {"DV-80, gone on with", plain, {.url = url, .have = 5, .tag = "\"t\""}, "header = \"Range: bytes=5-\"\n"},
@@ -102,6 +103,7 @@ TEST(Fetch, OnlyAWholeAnswerOf200Counts) {
     Transfer done;
     const char* expected;  // "done", "again", or part of the refusal
   };
+  const std::string slow = too_slow();
   for (const Row& row :
        {Row{"DV-80", {.status = 200, .at = 9, .total = 9}, "done"},
         Row{"DV-80, no length", {.status = 200, .at = 9, .total = -1}, "done"},
@@ -109,8 +111,9 @@ TEST(Fetch, OnlyAWholeAnswerOf200Counts) {
         Row{"DV-80, the rest", {.status = 206, .had = 5, .at = 9, .total = 9}, "done"},
         Row{"DV-80, cut off", {.status = 200, .at = 5, .total = 9, .code = 18}, "again"},
         Row{"DV-80, no progress",
-            {.status = 206, .had = 5, .at = 5, .total = 9, .code = 28, .complaint = "c"},
+            {.status = 206, .had = 5, .at = 5, .total = 9, .code = 18, .complaint = "c"},
             "the transfer ended too early: c"},
+        Row{"DV-80, too slow", {.status = 206, .had = 5, .at = 6, .total = 9, .code = 28}, slow.c_str()},
         Row{"DV-80", {.status = 404}, "expected status code 200, got 404"},
         Row{"DV-80", {.status = 204}, "expected status code 200, got 204"},
         Row{"DV-80", {.status = 0, .code = 7, .complaint = "c"}, "the server cannot be reached: c"}}) {
@@ -118,6 +121,21 @@ TEST(Fetch, OnlyAWholeAnswerOf200Counts) {
     const auto judged = judge_transfer(row.done);
     EXPECT_EQ(judged ? (*judged ? "done" : "again") : judged.error().message, row.expected);
   }
+}
+
+// DV-80: a byte now and then is no progress, nor is a burst that is too small.
+TEST(Fetch, ALeastRateWithinEveryWindow) {
+  const RateWatch::Time start{};
+  const auto window = limits::download_window;
+  const std::int64_t enough = limits::download_window_bytes_min;
+  RateWatch good(start);
+  for (int i = 1; i <= 3; ++i) EXPECT_TRUE(good.look(i * enough, start + i * window)) << i;
+  EXPECT_TRUE(good.look(3 * enough, start + 4 * window - std::chrono::seconds(1))) << "the window is not over";
+  EXPECT_FALSE(good.look(4 * enough - 1, start + 4 * window));
+  RateWatch trickle(start);
+  for (int second = 1; second < window.count(); ++second)
+    EXPECT_TRUE(trickle.look(second, start + std::chrono::seconds(second)));
+  EXPECT_FALSE(trickle.look(window.count(), start + window));
 }
 
 TEST(Fetch, RedirectsAreFollowedWithinTheWeb) {

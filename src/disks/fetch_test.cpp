@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/guest_address.h"
 #include "disks/address.h"
 #include "disks/archive.h"
 #include "disks/messages.h"
@@ -51,10 +52,14 @@ TEST(Address, HostsAreSplitAndBlockedNetworksAreNotDialled) {
   EXPECT_EQ(text("h:8080"), "h 8080");
   EXPECT_EQ(text("[fe80::1]:8080"), "fe80::1 8080");
   EXPECT_EQ(text("[::1]"), "::1 80");
-  EXPECT_EQ(allowed_addresses(split_host("127.0.0.1:8", "80"), "169.254.0.0/16").value(), "127.0.0.1:8:127.0.0.1");
-  for (const char* host : {"169.254.169.254", "[::ffff:169.254.169.254]", "[fe80::1]"})
-    EXPECT_FALSE(allowed_addresses(split_host(host, "80"), "169.254.0.0/16,fe80::/10")) << host;
-  EXPECT_FALSE(allowed_addresses(split_host("127.0.0.1", "80"), "127.0.0.0/8"));
+  EXPECT_THAT(allowed_hosts(split_host("127.0.0.1:8", "80"), "169.254.0.0/16").value(), ElementsAre("127.0.0.1"));
+  EXPECT_THAT(allowed_hosts(split_host("[2001:db8::1]:8", "80"), "169.254.0.0/16").value(), ElementsAre("2001:db8::1"));
+  for (const char* host :
+       {"169.254.169.254", "0xa9fea9fe", "2852039166", "[::ffff:169.254.169.254]", "[::169.254.169.254]",
+        "[::ffff:0:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a9fe:a9fe]", "[2002:a9fe:a9fe::1]",
+        "[2001:0:1:2:3:4:5601:5601]", "[fe80::1]", "[fd00:ec2::254]", "[fd20:ce::254]", "100.100.100.200"})
+    EXPECT_FALSE(allowed_hosts(split_host(host, "80"), metadata_networks)) << host;
+  EXPECT_FALSE(allowed_hosts(split_host("127.0.0.1", "80"), "127.0.0.0/8"));
 }
 
 TEST(Archive, PathsStayBelowTheirFolder) {
@@ -69,6 +74,16 @@ TEST(Registry, TheEnvironmentOfAnImageBecomesLabels) {
                                      "KUBEVIRT_IO_X=y", "A=KUBEVIRT_IO_"}),
               ElementsAre(std::pair(std::string("instancetype.kubevirt.io/default-preference"), std::string("fedora")),
                           std::pair(std::string("kubevirt.io/x"), std::string("y"))));
+}
+
+TEST(Registry, WhatIsNoLabelIsLeftOut) {
+  std::vector<std::string> variables{
+      "KUBEVIRT_IO_X=two words", "KUBEVIRT_IO_Y=" + std::string(64, 'y'),      "KUBEVIRT_IO_=y",    "-_KUBEVIRT_IO_X=y",
+      "A/B_KUBEVIRT_IO_X=y",     "KUBEVIRT_IO_" + std::string(64, 'X') + "=y", "KUBEVIRT_IO_EMPTY="};
+  EXPECT_THAT(labels_of_environment(variables),
+              ElementsAre(std::pair(std::string("kubevirt.io/empty"), std::string())));
+  for (int i = 0; i < 1000; ++i) variables.push_back(fmt::format("KUBEVIRT_IO_N{}=y", i));
+  EXPECT_LE(labels_of_environment(variables).size(), 64u);
 }
 
 TEST(Registry, AManifestWithoutDigestsIsNone) {
@@ -108,6 +123,7 @@ TEST(Messages, SayWhatWasSaid) {
       job(TakeRecord{.record = "r"}),
       job(RemoveRecord{.record = "r"}),
       Cancel{.id = "i"},
+      Welcome{},
       Hello{},
       Ready{},
       ClaimIs{.name = name, .claim = {}},

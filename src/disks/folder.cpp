@@ -57,8 +57,11 @@ bool is_folder(int parent, const std::string& name) {
 }
 
 Outcome<std::string> read_whole(int folder, const char* name) {
-  const Descriptor file(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!file) return system_failed(name);
+  // Guests' programs can write there: neither a link nor anything that could be waited for.
+  const Descriptor file(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat info{};
+  if (!file || ::fstat(file.get(), &info) != 0) return system_failed(name);
+  if (!S_ISREG(info.st_mode)) return failed(DiskError::other, fmt::format("{} is not a file", name));
   std::string text(limits::disk_note_bytes_max, '\0');
   std::size_t have = 0;
   while (have < text.size()) {
@@ -142,9 +145,30 @@ std::int64_t size_of_image(int folder) {
   return info.st_size;
 }
 
+namespace {
+
+// The image, and folders of archives and of the state of VMs, in order.
+std::string held_in(int folder) {
+  std::string held;
+  const auto is_filled = [&](const std::string& name) {
+    if (name == image_file) return size_of_image(folder) > 0;
+    const auto below = is_folder(folder, name) ? open_below(folder, name) : failed(DiskError::other, {});
+    return below && !names_in(below->get()).empty();
+  };
+  for (const std::string name : {unpacked_folder, image_file, "nvram", "tpm"})
+    if (is_filled(name)) held.append(held.empty() ? "" : ",").append(name);
+  return held;
+}
+
+}  // namespace
+
 DiskClaim describe_claim(int folder) {
   const Note note = read_note(folder).value_or(Note());
-  return {.uid = note.uid, .capacity = note.capacity, .image_size = size_of_image(folder), .filled_by = note.filled_by};
+  return {.uid = note.uid,
+          .capacity = note.capacity,
+          .image_size = size_of_image(folder),
+          .filled_by = note.filled_by,
+          .holds = held_in(folder)};
 }
 
 ImageRecord describe_record(int folder) {
@@ -165,6 +189,12 @@ Outcome<DiskFolder> DiskFolder::open(const std::string& path, std::int64_t reser
   if (::mkdirat(root.get(), scratch_folder, folder_mode) != 0 && errno != EEXIST)
     return system_failed(fmt::format("{} cannot be made", scratch_folder));
   return DiskFolder(std::move(root), reserve);
+}
+
+bool DiskFolder::is_at(const std::string& path) const {
+  struct stat opened{}, there{};
+  return ::fstat(root_.get(), &opened) == 0 && ::stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
+         opened.st_ino == there.st_ino;
 }
 
 Outcome<Descriptor> DiskFolder::claim(const DiskClaimName& name) const {
@@ -255,7 +285,7 @@ std::vector<std::pair<DiskClaimName, DiskClaim>> DiskFolder::claims() const {
     const auto folder = ns.starts_with('.') ? failed(DiskError::other, {}) : open_below(root_.get(), ns);
     if (!folder) continue;
     for (const std::string& name : names_in(folder->get()))
-      if (const auto one = claim({.ns = ns, .name = name}))
+      if (const auto one = claim({.ns = ns, .name = name}); one && read_note(one->get()))
         found.emplace_back(DiskClaimName{.ns = ns, .name = name}, describe_claim(one->get()));
   }
   return found;
@@ -278,18 +308,25 @@ bool is_copied_by_node(int folder) {
   return copy && copy->state != LiveCopy::State::failed && copy->silent <= limits::live_copy_silence_max;
 }
 
+bool has_no_note(int folder) {
+  struct stat info{};
+  return ::fstatat(folder, note_file, &info, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+}
+
 // Below a folder of folders: parts of the folders themselves, and what is not whole in each. A folder without a note
-// was never finished either.
-void clear_parts(int parent, bool needs_note) {
+// was never finished either, and goes; but for one of a claim that has anything in it, which somebody is putting back.
+void clear_parts(int parent, bool of_claims) {
   for (const std::string& name : names_in(parent)) {
     const auto folder = open_below(parent, name);
-    if (folder && !read_note(folder->get()) && is_copied_by_node(folder->get())) continue;
-    if (name.starts_with(part_prefix) || (needs_note && folder && !read_note(folder->get()))) {
+    const bool unfinished = folder && has_no_note(folder->get());
+    if (unfinished && is_copied_by_node(folder->get())) continue;
+    if (name.starts_with(part_prefix) || (unfinished && !of_claims)) {
       (void)remove_tree(parent, name);  // what cannot be removed now is tried at the next start
       continue;
     }
     if (!folder) continue;
     clear_parts_of(folder->get());
+    if (unfinished) ::unlinkat(parent, name.c_str(), AT_REMOVEDIR);
   }
 }
 
@@ -303,7 +340,7 @@ void clear_parts_of(int folder) {
 void DiskFolder::clear_unfinished() const {
   for (const std::string& name : names_in(root_.get())) {
     const auto folder = open_below(root_.get(), name);
-    if (folder && name != released_folder) clear_parts(folder->get(), true);
+    if (folder && name != released_folder) clear_parts(folder->get(), !name.starts_with('.'));
   }
 }
 

@@ -73,6 +73,8 @@ class DiskFolder {
   std::int64_t free_bytes() const;
 
   int descriptor() const { return root_.get(); }
+  // It is still what that path leads to: nothing was mounted over it, and nobody put another one in its place.
+  bool is_at(const std::string& path) const;
 
  private:
   DiskFolder(Descriptor root, std::int64_t reserve) : root_(std::move(root)), reserve_(reserve) {}

@@ -44,6 +44,24 @@ constexpr std::array magics = std::to_array<Magic>({
 
 std::unexpected<Failure> image_refused(std::string message) { return failed(DiskError::bad_image, std::move(message)); }
 
+// What follows the header: refused is whatever names another file, or where keys are.
+Outcome<> check_qcow2_extensions(std::string_view head, std::size_t at) {
+  constexpr std::uint64_t end = 0, data_file = 0x44415441, encryption = 0x0537be77, backing_format = 0xe2792aca;
+  while (at + 8 <= head.size()) {
+    const std::uint64_t type = big_endian(head, at, 4), length = big_endian(head, at + 4, 4);
+    if (type == end) return {};
+    if (type == data_file) return image_refused("the image has an external data file, and images must be complete");
+    if (type == encryption) return image_refused("the image is encrypted, and nobody here has its key");
+    at += 8;
+    if (length > head.size() - at) return image_refused("the qcow2 image has a header that is too long");
+    const std::string_view text = head.substr(at, length);
+    if (type == backing_format && text.find_first_of(":/{") != text.npos)
+      return image_refused("the image refers to other files, and images must be complete");
+    at += (length + 7) / 8 * 8;
+  }
+  return {};
+}
+
 // Version 2 or 3; the header says by itself whether there are other files.
 Outcome<> check_qcow2(std::string_view head) {
   constexpr std::uint64_t external_data_file = 4;
@@ -52,7 +70,11 @@ Outcome<> check_qcow2(std::string_view head) {
   if (big_endian(head, 8, 8) != 0) return image_refused("the image has a backing file, and images must be complete");
   if (big_endian(head, 4, 4) == 3 && (big_endian(head, 72, 8) & external_data_file) != 0)
     return image_refused("the image has an external data file, and images must be complete");
-  return {};
+  if (big_endian(head, 32, 4) != 0) return image_refused("the image is encrypted, and nobody here has its key");
+  const std::uint64_t header_length = big_endian(head, 4, 4) == 2 ? 72 : std::max(big_endian(head, 100, 4), 104UL);
+  if (header_length > limits::image_head_bytes / 2)
+    return image_refused("the qcow2 image has a header that is too long");
+  return check_qcow2_extensions(head, header_length);
 }
 
 // Only images that are one file: a descriptor, or a header without capacity, names others.
@@ -138,6 +160,8 @@ Outcome<std::int64_t> judge_info(std::string_view info, ImageFormat format) {
   const json::Value& root = document->root();
   if (json::get_string_or(root, "format") != name_of(format))
     return image_refused("the image is of another format than its header says");
+  if (json::get_bool_or(root, "encrypted", false))
+    return image_refused("the image is encrypted, and nobody here has its key");
   if (names_other_files(root)) return image_refused("the image refers to other files, and images must be complete");
   const auto size = json::get_int(root, "virtual-size");
   if (!size || *size < 0 || *size > limits::disk_claim_bytes_max)

@@ -82,6 +82,22 @@ TEST(Image, ThatNamesAnotherFileIsRefusedByItsHeader) {
   EXPECT_TRUE(refused(qcow2(3, 104, 0)));  // DV-91: a backing file
   EXPECT_TRUE(refused(qcow2(3, 0, 4)));
   EXPECT_TRUE(refused(qcow2(4, 0, 0)));  // DV-91: nobody knows it
+  const auto with = [](char version, std::size_t at, const std::string& bytes) {
+    std::string head = qcow2(version, 0, 0);
+    return head.replace(at, bytes.size(), bytes);
+  };
+  EXPECT_TRUE(refused(with(3, 32, "\0\0\0\2"s)));                      // LUKS
+  EXPECT_TRUE(refused(with(2, 32, "\0\0\0\1"s)));                      // AES
+  EXPECT_TRUE(refused(with(3, 104, "DATA\0\0\0\x0bjson:{\"a\":1"s)));  // without the feature, too
+  EXPECT_TRUE(refused(with(2, 72, "DATA\0\0\0\4nbd:"s)));
+  EXPECT_TRUE(refused(with(3, 104, "\x05\x37\xbe\x77\0\0\0\x10"s)));
+  EXPECT_TRUE(refused(with(3, 104, "\xe2\x79\x2a\xca\0\0\0\x9json:{}}}"s)));
+  EXPECT_FALSE(refused(with(3, 104, "\xe2\x79\x2a\xca\0\0\0\5qcow2"s)));
+  EXPECT_TRUE(refused(with(3, 104,
+                           "\xe2\x79\x2a\xca\0\0\0\5qcow2\0\0\0"
+                           "DATA\0\0\0\1x"s)));                       // behind another
+  EXPECT_TRUE(refused(with(3, 104, "\x68\x03\xf8\x57\xff\0\0\0"s)));  // no end in sight
+  EXPECT_TRUE(refused(with(3, 100, "\0\1\0\0"s)));                    // where nobody looks
   EXPECT_FALSE(refused(sparse_vmdk));
   EXPECT_TRUE(refused(padded("KDMV")));  // no capacity: it is elsewhere
   EXPECT_TRUE(refused(padded("# Disk DescriptorFile\n")));
@@ -98,8 +114,9 @@ TEST(Image, ThatQemuFoundOtherFilesInIsRefused) {
         R"({"format":"qcow2","virtual-size":1,"full-backing-filename":"/etc/passwd"})",
         R"({"format":"qcow2","virtual-size":1,"format-specific":{"data":{"data-file":"x"}}})",
         R"({"format":"qcow2","virtual-size":1,"format-specific":{"data":{"extents":[{},{}]}}})",
-        R"({"format":"raw","virtual-size":1})", R"({"format":"qcow2","virtual-size":-1})",
-        R"({"format":"qcow2","virtual-size":9223372036854775807})", R"({"format":"qcow2"})", "", "[]"})
+        R"({"format":"qcow2","virtual-size":1,"encrypted":true})", R"({"format":"raw","virtual-size":1})",
+        R"({"format":"qcow2","virtual-size":-1})", R"({"format":"qcow2","virtual-size":9223372036854775807})",
+        R"({"format":"qcow2"})", "", "[]"})
     EXPECT_FALSE(judged(info)) << info;
 }
 

@@ -119,6 +119,14 @@ Outcome<> copy_content(const Context& at, int source, int folder, std::int64_t s
   return put_in_place(folder, new_image_file, image_file);
 }
 
+// Out of the way of a new claim of that name: among what was retained if there is anything in it.
+Outcome<> keep_aside(const Context& at, int folder, const Outcome<Note>& note) {
+  if (describe_claim(folder).holds.empty()) return at.disks.remove_claim(at.job.claim);
+  const std::string whose = note && !note->uid.empty() ? note->uid : std::string("unknown");
+  const auto when = std::chrono::duration_cast<std::chrono::milliseconds>(at.now.time_since_epoch()).count();
+  return at.disks.retain_claim(at.job.claim, fmt::format("pvc-{}-{}", whose.substr(0, 64), when));
+}
+
 // --- one function a kind of work -------------------------------------------------------------------------------------
 
 Outcome<Labels> carry(const Context& at, const CreateClaim& work) {
@@ -127,8 +135,8 @@ Outcome<Labels> carry(const Context& at, const CreateClaim& work) {
   if (auto old = at.disks.claim(at.job.claim)) {
     const auto note = read_note(old->get());
     if (note && note->uid == at.job.claim_uid) return Labels();
-    // Left by a claim that is gone: nobody can want it any more.
-    if (auto removed = at.disks.remove_claim(at.job.claim); !removed) return std::unexpected(removed.error());
+    // Of a claim that this server does not know, or knows no more: what is in it may be all that there is of it.
+    if (auto kept = keep_aside(at, old->get(), note); !kept) return std::unexpected(kept.error());
   }
   if (auto room = check_room(at, work.capacity); !room) return std::unexpected(room.error());
   const auto folder = at.disks.make_claim(at.job.claim);
@@ -172,6 +180,11 @@ Outcome<Labels> carry(const Context& at, const RemoveClaim& work) {
 Outcome<Labels> carry(const Context& at, const MakeBlankImage& work) {
   const auto folder = own_claim(at);
   if (!folder) return std::unexpected(folder.error());
+  // Nothing blank ever takes the place of what is there.
+  if (size_of_image(folder->get()) > 0) {
+    auto noted = note_filled(at, folder->get());
+    return noted ? Outcome<Labels>(Labels()) : std::unexpected(noted.error());
+  }
   if (auto room = check_room(at, work.preallocate ? work.size : 0); !room) return std::unexpected(room.error());
   const auto image = new_image(folder->get());
   if (!image) return std::unexpected(image.error());
@@ -343,11 +356,15 @@ bool takes_foreign_bytes(const DiskWork& work) {
 
 }  // namespace
 
-bool is_quick(const DiskWork& work) {
-  if (const auto* blank = std::get_if<MakeBlankImage>(&work)) return !blank->preallocate;
-  if (const auto* copy = std::get_if<CopyFromRecord>(&work)) return copy->adopt;
-  return std::holds_alternative<CreateClaim>(work) || std::holds_alternative<ResizeClaim>(work) ||
-         std::holds_alternative<RemoveClaim>(work) || std::holds_alternative<RemoveRecord>(work);
+JobKind kind_of(const DiskWork& work) {
+  if (const auto* blank = std::get_if<MakeBlankImage>(&work))
+    return blank->preallocate ? JobKind::copy : JobKind::quick;
+  if (const auto* copy = std::get_if<CopyFromRecord>(&work)) return copy->adopt ? JobKind::quick : JobKind::copy;
+  if (std::holds_alternative<CreateClaim>(work) || std::holds_alternative<ResizeClaim>(work)) return JobKind::quick;
+  if (std::holds_alternative<RemoveClaim>(work) || std::holds_alternative<RemoveRecord>(work)) return JobKind::removal;
+  const bool fetches = std::holds_alternative<ImportHttp>(work) || std::holds_alternative<ImportRegistry>(work) ||
+                       std::holds_alternative<ReadDigest>(work);
+  return fetches ? JobKind::fetch : JobKind::copy;
 }
 
 Outcome<Labels> carry_out(const DiskFolder& disks, const DiskJob& job, std::chrono::system_clock::time_point now,

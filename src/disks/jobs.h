@@ -11,8 +11,10 @@
 
 namespace vg::disks {
 
-// Jobs that are done at once, by the worker itself.
-bool is_quick(const DiskWork& work);
+// What a job keeps busy. Quick ones are done at once, by the worker itself; the others in a process of their own.
+enum class JobKind : std::uint8_t { quick, removal, copy, fetch };
+inline constexpr std::size_t job_kinds = 4;
+JobKind kind_of(const DiskWork& work);
 
 // What a finished job tells beside what it made.
 Outcome<Labels> carry_out(const DiskFolder& disks, const DiskJob& job, std::chrono::system_clock::time_point now,

@@ -1,15 +1,21 @@
 #include "disks/jobs.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "disks/copy.h"
+#include "disks/fetch.h"
 #include "disks/live_copy.h"
 #include "disks/program.h"
 
@@ -80,7 +86,8 @@ TEST_F(JobsTest, AClaimIsMadeGrownAndRemoved) {
   ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
   EXPECT_EQ(claim("c"), (DiskClaim{.uid = "u1", .capacity = mib, .image_size = 0}));  // PVC-06
   ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}));
-  EXPECT_EQ(claim("c"), (DiskClaim{.uid = "u1", .capacity = mib, .image_size = mib, .filled_by = "job"}));
+  EXPECT_EQ(claim("c"),
+            (DiskClaim{.uid = "u1", .capacity = mib, .image_size = mib, .filled_by = "job", .holds = "disk.img"}));
   struct stat info{};
   ASSERT_EQ(::stat(path("c/disk.img").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0660U);                 // DV-89, whatever the umask of the server is
@@ -117,6 +124,68 @@ TEST_F(JobsTest, AnotherClaimOfTheNameBeginsEmptyAndOldJobsDoNotTouchIt) {
   EXPECT_FALSE(carry("c", MakeBlankImage{.size = mib}, "u1"));
   ASSERT_TRUE(carry("c", RemoveClaim{}, "u1"));
   EXPECT_TRUE(fs::exists(path("c")));
+}
+
+// What is there may be all that there is of a claim that a restored store knows nothing of.
+TEST_F(JobsTest, WhatAnotherClaimOfTheNameLeftIsNotDestroyed) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  put("c/disk.img", "treasure");
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}, "u2"));
+  EXPECT_EQ(claim("c"), (DiskClaim{.uid = "u2", .capacity = mib}));
+  EXPECT_EQ(content("../.released/pvc-u1-7000/disk.img"), "treasure");
+}
+
+TEST_F(JobsTest, NothingBlankTakesThePlaceOfAnImage) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  put("c/disk.img", "treasure");
+  ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}));
+  EXPECT_EQ(content("c/disk.img"), "treasure");
+}
+
+TEST_F(JobsTest, WhatIsBeingPutBackIsNotTakenForUnfinished) {
+  fs::create_directories(path("back"));
+  fs::create_directories(path("never"));
+  put("back/disk.img", "treasure");
+  put("never/.part-disk", "half");
+  disks_.clear_unfinished();
+  EXPECT_EQ(content("back/disk.img"), "treasure");
+  EXPECT_FALSE(fs::exists(path("never")));
+  EXPECT_TRUE(disks_.claims().empty()) << "whose it is says the note";
+}
+
+// Programs of guests can write into these folders.
+TEST_F(JobsTest, ANoteIsAFileAndNothingElse) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  fs::remove(path("c/note.json"));
+  ASSERT_EQ(::mkfifo(path("c/note.json").c_str(), 0600), 0);
+  EXPECT_FALSE(read_note(disks_.claim({.ns = "ns", .name = "c"})->get()));
+  fs::remove(path("c/note.json"));
+  put("elsewhere.json", R"({"uid":"u1","capacity":1048576})");
+  fs::create_symlink(path("elsewhere.json"), path("c/note.json"));
+  EXPECT_FALSE(read_note(disks_.claim({.ns = "ns", .name = "c"})->get()));
+  EXPECT_TRUE(disks_.claims().empty());
+}
+
+TEST_F(JobsTest, AClaimTellsWhatItHolds) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  for (const char* folder : {"c/tpm", "c/nvram/x", "c/data"}) fs::create_directories(path(folder));
+  EXPECT_EQ(claim("c").holds, "nvram") << "an empty folder is nothing that can be missed";
+  put("c/tpm/state", "x");
+  put("c/data/x", "x");
+  put("c/disk.img", "x");
+  EXPECT_EQ(claim("c").holds, "data,disk.img,nvram,tpm");
+}
+
+TEST_F(JobsTest, AFolderThatWasReplacedIsNoticed) {
+  const std::string place = folder_ / "disks";
+  EXPECT_TRUE(disks_.is_at(place));
+  fs::rename(place, folder_ / "away");
+  EXPECT_FALSE(disks_.is_at(place));
+  fs::create_directories(place);
+  EXPECT_FALSE(disks_.is_at(place));
+  fs::remove(place);
+  fs::rename(folder_ / "away", place);
+  EXPECT_TRUE(disks_.is_at(place));
 }
 
 TEST_F(JobsTest, WhatIsRetainedIsKeptOutOfTheWay) {
@@ -363,6 +432,54 @@ TEST_F(ImageJobsTest, ArchivesAreUnpackedAndStayInTheirFolder) {
   }
 }
 
+// DV-93: every way in which tar tells of holes. What is in the file is what was packed, and holes take no room.
+TEST_F(ImageJobsTest, FilesWithHolesAreUnpackedAsTheyWere) {
+  run("mkdir in && truncate -s 6M in/f && printf begin | dd of=in/f conv=notrunc status=none && "
+      "printf middle | dd of=in/f bs=1M seek=3 conv=notrunc status=none && truncate -s 3M in/hole && echo x > "
+      "in/plain");
+  const std::string whole = content("c/in/f", 0, 8 * mib);
+  ASSERT_EQ(whole.size(), 6 * mib);
+  for (const char* format : {"--format=gnu", "--format=posix --sparse-version=0.0",
+                             "--format=posix --sparse-version=0.1", "--format=posix --sparse-version=1.0"}) {
+    SCOPED_TRACE(format);
+    run(fmt::format("tar -C in {} -Scf .part-upload .", format));
+    const auto done = convert({.size = 8 * mib, .archive = true});
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_TRUE(content("c/data/f", 0, 8 * mib) == whole);
+    EXPECT_TRUE(content("c/data/hole", 0, 8 * mib) == std::string(3 * mib, '\0'));
+    EXPECT_EQ(content("c/data/plain"), "x\n");
+    struct stat info{};
+    ASSERT_EQ(::stat(path("c/data/f").c_str(), &info), 0);
+    EXPECT_LT(info.st_blocks * 512, 2 * mib);
+  }
+  // A hole larger than the claim is no way to have more.
+  run("truncate -s 9M in/hole && tar -C in --format=posix -Scf .part-upload .");
+  const auto done = convert({.size = 8 * mib, .archive = true});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().error, DiskError::too_small);
+}
+
+TEST_F(ImageJobsTest, WhatIsNoArchiveOrCutIsRefused) {
+  for (const char* make :
+       {"head -c 20000 /dev/urandom > .part-upload",
+        "mkdir -p in && head -c 200000 /dev/zero | tr '\\0' x > in/f && tar -C in -cf whole . && "
+        "head -c 100000 whole > .part-upload",
+        "tar --format=posix --pax-option=comment=$(head -c 100000 /dev/zero | tr '\\0' x) -C in -cf whole f && "
+        "(head -c 512 whole | sed 's/0000030/7777777/'; tail -c +513 whole) > .part-upload",
+        "touch in/x && ln in/x in/y && tar -C in -cf .part-upload x y"}) {
+    SCOPED_TRACE(make);
+    run(make);
+    EXPECT_FALSE(convert({.size = 8 * mib, .archive = true}));
+    EXPECT_EQ(parts("c"), 0U);
+  }
+}
+
+TEST_F(ImageJobsTest, NamesInEveryLanguageAreKept) {
+  run("mkdir in && echo x > 'in/größe-日本' && tar -C in --format=posix -cf .part-upload .");
+  ASSERT_TRUE(convert({.size = 8 * mib, .archive = true}));
+  EXPECT_EQ(content("c/data/größe-日本"), "x\n");
+}
+
 // spec copies STO-02, of what is no image.
 TEST_F(ImageJobsTest, ArchivesAndNothingAreCopied) {
   run("mkdir -p in/sub && echo text > in/sub/file && ln -s sub/file in/link && tar -C in -czf .part-upload .");
@@ -371,7 +488,7 @@ TEST_F(ImageJobsTest, ArchivesAndNothingAreCopied) {
   ASSERT_TRUE(carry("copy", CreateClaim{.capacity = 8 * mib}));
   ASSERT_TRUE(carry("copy", CopyFromRecord{.record = "r", .size = 8 * mib}));
   EXPECT_EQ(content("copy/data/link"), "text\n");
-  EXPECT_EQ(claim("copy"), (DiskClaim{.uid = "u1", .capacity = 8 * mib, .filled_by = "job"}));
+  EXPECT_EQ(claim("copy"), (DiskClaim{.uid = "u1", .capacity = 8 * mib, .filled_by = "job", .holds = "data"}));
   ASSERT_TRUE(carry("empty", CreateClaim{.capacity = mib}));
   ASSERT_TRUE(carry("empty", TakeRecord{.record = "nothing"}));
   ASSERT_TRUE(carry("other", CreateClaim{.capacity = mib}));
@@ -435,6 +552,108 @@ TEST_F(JobsTest, AStagedCopyIsAdoptedInOneStep) {
   EXPECT_FALSE(disks_.record("r.staged"));
   EXPECT_TRUE(disks_.record("r")) << "the snapshot keeps its own";
   EXPECT_FALSE(carry("new", CopyFromRecord{.record = "r.staged", .adopt = true}));
+}
+
+// A web server of the test's own, on a socket of its own for each address.
+class WebServer {
+ public:
+  explicit WebServer(int family, std::string answer)
+      : listener_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)), answer_(std::move(answer)) {
+    sockaddr_in6 v6{};
+    v6.sin6_family = AF_INET6;
+    v6.sin6_addr = in6addr_loopback;
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* address = family == AF_INET6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
+    socklen_t length = family == AF_INET6 ? sizeof v6 : sizeof v4;
+    works = ::bind(listener_.get(), address, length) == 0 && ::listen(listener_.get(), 16) == 0 &&
+            ::getsockname(listener_.get(), address, &length) == 0;
+    port = ntohs(family == AF_INET6 ? v6.sin6_port : v4.sin_port);
+    thread_ = std::jthread([this] {
+      while (true) {
+        const Descriptor client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (!client) return;
+        char request[4096];
+        if (::recv(client.get(), request, sizeof request, 0) <= 0) continue;
+        ++asked;
+        (void)::send(client.get(), answer_.data(), answer_.size(), MSG_NOSIGNAL);
+      }
+    });
+  }
+  ~WebServer() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  WebServer(const WebServer&) = delete;
+  WebServer& operator=(const WebServer&) = delete;
+  static std::string with(std::string_view body) {
+    return fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", body.size(), body);
+  }
+
+  bool works = false;
+  int port = 0;
+  std::atomic<int> asked = 0;
+
+ private:
+  Descriptor listener_;
+  const std::string answer_;
+  std::jthread thread_;
+};
+
+TEST_F(ImageJobsTest, ImagesComeFromAddressesOfBothKinds) {
+  const std::string image(4096, 'a');
+  for (const int family : {AF_INET, AF_INET6}) {
+    WebServer server(family, WebServer::with(image));
+    if (!server.works) continue;  // a host without IPv6
+    const std::string url = fmt::format("http://{}:{}/x", family == AF_INET ? "127.0.0.1" : "[::1]", server.port);
+    for (const char* blocked : {"", "169.254.0.0/16"}) {
+      const auto done = carry("c", ImportHttp{.target = {.size = 8 * mib}, .url = url, .blocked = blocked});
+      EXPECT_TRUE(done) << url << ": " << done.error().message;
+      EXPECT_EQ(content("c/disk.img", 0, image.size()), image);
+      fs::remove(path("c/disk.img"));
+    }
+    EXPECT_EQ(server.asked, 2);
+  }
+}
+
+TEST_F(ImageJobsTest, NobodyInABlockedNetworkIsAskedHoweverItIsSpelled) {
+  WebServer inner(AF_INET, WebServer::with(std::string(4096, 'a')));
+  for (const char* host : {"127.0.0.1", "localhost", "localhost.", "LOCALHOST", "0.0.0.0", "0x7f.1", "2130706433",
+                           "127%2e0.0.1", "[::ffff:127.0.0.1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]"}) {
+    const std::string url = fmt::format("http://{}:{}/x", host, inner.port);
+    const ImportHttp from{.target = {.size = 8 * mib}, .url = url, .blocked = "127.0.0.0/8,::1/128"};
+    const auto done = carry("c", from);
+    ASSERT_FALSE(done) << url;
+    EXPECT_FALSE(done.error().message.contains("status code")) << url << ": " << done.error().message;
+  }
+  const WebServer outer(AF_INET6, fmt::format("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{}/x\r\n"
+                                              "Content-Length: 0\r\nConnection: close\r\n\r\n",
+                                              inner.port));
+  if (outer.works) {
+    const auto done = carry("c", ImportHttp{.target = {.size = 8 * mib},
+                                            .url = fmt::format("http://[::1]:{}/x", outer.port),
+                                            .blocked = "127.0.0.0/8"});
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("127.0.0.1 is in a network that nothing is imported from"));
+    EXPECT_EQ(outer.asked, 1);
+  }
+  EXPECT_EQ(inner.asked, 0);
+}
+
+// A name may stand for another address by the time that curl asks, and curl may read the URL in another way.
+TEST(Fetch, WhatWasCheckedIsDialledWhateverTheUrlSays) {
+  if (!has("curl")) GTEST_SKIP() << "curl is not installed";
+  WebServer server(AF_INET, WebServer::with("checked"));
+  const std::string addresses = fmt::format("{}:127.0.0.1", server.port);
+  for (const char* url : {"http://rebound.invalid/x", "http://rebound.invalid./x", "http://REBOUND%2einvalid:81/x",
+                          "http://[2001:db8::1]/x", "http://192.0.2.1:99/x"}) {
+    const auto ended = run({.command = {"curl", "-q", "-K", "-"},
+                            .input = curl_options({.target = {}, .url = url}, {.url = url, .addresses = addresses})});
+    ASSERT_TRUE(ended);
+    EXPECT_THAT(ended->output, HasSubstr("checked")) << url << ": " << ended->errors;
+  }
+  EXPECT_EQ(server.asked, 5);
 }
 
 TEST(Holes, ZerosTakeNoRoom) {

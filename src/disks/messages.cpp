@@ -3,7 +3,7 @@
 #include <array>
 #include <optional>
 
-#include "base/disk_limits.h"
+#include "base/helper_limits.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -177,6 +177,7 @@ void put_target(json::Object& to, const Cancel& message) {
   to["say"] = "cancel";
   to["id"] = message.id;
 }
+void put_target(json::Object& to, const Welcome&) { to["say"] = "welcome"; }
 void put_target(json::Object& to, const Hello&) { to["say"] = "hello"; }
 void put_target(json::Object& to, const Ready&) { to["say"] = "ready"; }
 void put_target(json::Object& to, const ClaimIs& message) {
@@ -187,7 +188,8 @@ void put_target(json::Object& to, const ClaimIs& message) {
   to["is"] = json::Object{{"uid", message.claim->uid},
                           {"capacity", message.claim->capacity},
                           {"imageSize", message.claim->image_size},
-                          {"filledBy", message.claim->filled_by}};
+                          {"filledBy", message.claim->filled_by},
+                          {"holds", message.claim->holds}};
 }
 void put_target(json::Object& to, const RecordIs& message) {
   to["say"] = "record";
@@ -222,7 +224,8 @@ Message read_claim(const json::Value& from) {
     message.claim = DiskClaim{.uid = text_in(*is, "uid"),
                               .capacity = json::get_int_or(*is, "capacity", 0),
                               .image_size = json::get_int_or(*is, "imageSize", 0),
-                              .filled_by = text_in(*is, "filledBy")};
+                              .filled_by = text_in(*is, "filledBy"),
+                              .holds = text_in(*is, "holds")};
   return message;
 }
 Message read_record(const json::Value& from) {
@@ -249,6 +252,14 @@ Message read_ended(const json::Value& from) {
 
 }  // namespace
 
+std::string_view subject_of(const Message& message) {
+  if (const auto* start = std::get_if<Start>(&message)) return start->job.id;
+  if (const auto* cancel = std::get_if<Cancel>(&message)) return cancel->id;
+  if (const auto* progress = std::get_if<JobProgress>(&message)) return progress->id;
+  if (const auto* ended = std::get_if<JobEnded>(&message)) return ended->id;
+  return {};
+}
+
 std::string write_message(const Message& message) {
   json::Object members;
   std::visit([&](const auto& one) { put_target(members, one); }, message);
@@ -258,7 +269,7 @@ std::string write_message(const Message& message) {
 }
 
 std::optional<Message> read_message(std::string_view text) {
-  const auto document = json::Document::parse(text, {.bytes_max = limits::disk_message_bytes_max});
+  const auto document = json::Document::parse(text, {.bytes_max = limits::helper_message_bytes_max});
   if (!document) return std::nullopt;
   const json::Value& root = document->root();
   const std::string_view say = json::get_string_or(root, "say");
@@ -267,6 +278,7 @@ std::optional<Message> read_message(std::string_view text) {
     return job ? std::optional<Message>(Start{.job = std::move(*job)}) : std::nullopt;
   }
   if (say == "cancel") return Cancel{.id = text_in(root, "id")};
+  if (say == "welcome") return Welcome{};
   if (say == "hello") return Hello{};
   if (say == "ready") return Ready{};
   if (say == "claim") return read_claim(root);

@@ -1,4 +1,4 @@
-// What the server and its disk worker say to each other: one JSON object a packet.
+// What the server and its disk worker say to each other: one JSON object a message (helpers/channel.h).
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@
 namespace vg::disks {
 
 // --- to the worker
+struct Welcome {};  // the answer to Hello: what was sent before it was for another worker
 struct Start {
   DiskJob job;
 };
@@ -38,8 +39,10 @@ struct JobEnded {
   Labels labels = {};
 };
 
-using Message = std::variant<Start, Cancel, Hello, Ready, ClaimIs, RecordIs, JobProgress, JobEnded>;
+using Message = std::variant<Welcome, Start, Cancel, Hello, Ready, ClaimIs, RecordIs, JobProgress, JobEnded>;
 
+// The job that it is about; empty for none.
+std::string_view subject_of(const Message& message);
 std::string write_message(const Message& message);
 // Nothing for what is none.
 std::optional<Message> read_message(std::string_view text);

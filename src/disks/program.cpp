@@ -14,6 +14,7 @@
 #include "base/disk_limits.h"
 #include "disks/room.h"
 #include "sandbox/landlock.h"
+#include "sandbox/program.h"
 
 namespace vg::disks {
 namespace {
@@ -46,25 +47,49 @@ std::vector<std::string> environment(const Program& program) {
   return all;
 }
 
+// Nothing of a network is for the others, and no files but those that they are told of.
+bool needs_network(const Program& program) {
+  return program.command.front() == "curl" || program.command.front() == "skopeo";
+}
+
+struct Walls {
+  std::span<const sock_filter> filter;
+  Descriptor ruleset;
+};
+Walls walls_of(const Program& program) {
+  const bool network = needs_network(program);
+  Walls walls{.filter = sandbox::program_filter(network), .ruleset = {}};
+  if (network) return walls;  // curl and skopeo are below a process that has walls of its own
+  using Access = sandbox::PathRule::Access;
+  std::vector<sandbox::PathRule> rules;
+  if (program.folder >= 0) rules.push_back({fmt::format("/proc/self/fd/{}", program.folder), Access::write});
+  for (const std::string& word : program.command)
+    if (word.starts_with('/'))
+      rules.push_back({word, &word == &program.command.front() ? Access::program : Access::read});
+  walls.ruleset = Descriptor(sandbox::program_ruleset(std::move(rules)));
+  return walls;
+}
+
 // In the child. Only async-signal-safe calls and memory that was made before.
-[[noreturn]] void become(const Program& program, char* const* command, char* const* variables, int in, int out,
-                         int errors) {
+[[noreturn]] void become(const Program& program, const Walls& walls, char* const* command, char* const* variables,
+                         int in, int out, int errors) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (program.folder >= 0 && ::fchdir(program.folder) != 0) ::_exit(not_found_code);
-  if (program.ruleset >= 0) {
-    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (!sandbox::apply_ruleset(program.ruleset)) ::_exit(not_found_code);
-  }
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  for (const int ruleset : {program.ruleset, walls.ruleset.get()})
+    if (ruleset >= 0 && !sandbox::apply_ruleset(ruleset)) ::_exit(not_found_code);
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_AS, program.memory_bytes > 0 ? program.memory_bytes : limits::disk_program_memory_bytes_max);
+  if (!sandbox::sanitized_build)  // which takes terabytes of addresses where the program is this one
+    limit(RLIMIT_AS, program.memory_bytes > 0 ? program.memory_bytes : limits::disk_program_memory_bytes_max);
   limit(RLIMIT_CPU, program.cpu_seconds > 0
                         ? program.cpu_seconds
                         : limits::disk_program_cpu_seconds_min +
                               static_cast<std::uint64_t>(program.image_bytes) / limits::disk_bytes_per_cpu_second_min);
   limit(RLIMIT_FSIZE, static_cast<rlim_t>(program.bytes_max));
+  if (!sandbox::apply_filter(walls.filter)) ::_exit(not_found_code);
   ::execvpe(command[0], command, variables);
   ::_exit(not_found_code);
 }
@@ -113,6 +138,18 @@ class Overseer {
   int looks_ = 0;
 };
 
+// False when the program is to end.
+bool hand_on(const Program& program, bool complains, std::string_view text, Ended& ended) {
+  if (complains) {
+    const auto complaints = program.take_errors ? program.take_errors(text) : std::optional(text);
+    if (complaints) append_bounded(ended.errors, *complaints);
+    return complaints.has_value();
+  }
+  if (program.take) return program.take(text);
+  append_bounded(ended.output, text);
+  return true;
+}
+
 // Reads both until they end. False from `take` is the end as well, and so is the end of its time.
 void listen(const Program& program, Descriptor& out, Descriptor& errors, Ended& ended) {
   std::array<char, 64 * 1024> buffer{};
@@ -125,23 +162,15 @@ void listen(const Program& program, Descriptor& out, Descriptor& errors, Ended& 
     ended.timed_out = overseer.timed_out;
     if (ended.stopped || ended.timed_out) return;
     if (events <= 0) continue;
-    for (std::size_t i = 0; i < ready.size(); ++i) {
-      if (ready[i].fd < 0 || ready[i].revents == 0) continue;
-      Descriptor& end = i == 0 ? out : errors;
-      const ssize_t got = ::read(end.get(), buffer.data(), buffer.size());
-      if (got <= 0) {
-        end.close();
-        continue;
-      }
-      const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
-      if (i == 1)
-        append_bounded(ended.errors, text);
-      else if (!program.take)
-        append_bounded(ended.output, text);
-      else if (!program.take(text)) {
-        ended.cut_short = true;
-        return;
-      }
+    // Complaints first, and the output once there are none, so that what was written first is taken first.
+    const bool complains = ready[1].fd >= 0 && ready[1].revents != 0;
+    Descriptor& end = complains ? errors : out;
+    const ssize_t got = ::read(end.get(), buffer.data(), buffer.size());
+    if (got <= 0)
+      end.close();
+    else if (!hand_on(program, complains, std::string_view(buffer.data(), static_cast<std::size_t>(got)), ended)) {
+      ended.cut_short = true;
+      return;
     }
   }
 }
@@ -151,7 +180,7 @@ Outcome<Descriptor> input_of(const Program& program) {
   if (program.input_file >= 0) return Descriptor(::fcntl(program.input_file, F_DUPFD_CLOEXEC, 3));
   auto pipe = make_pipe();
   if (!pipe) return std::unexpected(pipe.error());
-  ::fcntl(pipe->write.get(), F_SETPIPE_SZ, static_cast<int>(limits::disk_message_bytes_max * 2));
+  ::fcntl(pipe->write.get(), F_SETPIPE_SZ, static_cast<int>(limits::disk_program_input_bytes_max));
   ::fcntl(pipe->write.get(), F_SETFL, O_NONBLOCK);
   if (::write(pipe->write.get(), program.input.data(), program.input.size()) !=
       static_cast<ssize_t>(program.input.size()))
@@ -174,10 +203,11 @@ Outcome<Ended> run(const Program& program) {
   if (!errors) return std::unexpected(errors.error());
   std::vector<std::string> command = program.command, variables = environment(program);
   const std::vector<char*> arguments = pointers(command), settings = pointers(variables);
+  const Walls walls = walls_of(program);
   const pid_t child = ::fork();
   if (child < 0) return system_failed("a program cannot be started");
   if (child == 0)
-    become(program, arguments.data(), settings.data(), input->get(),
+    become(program, walls, arguments.data(), settings.data(), input->get(),
            program.output_file >= 0 ? program.output_file : out->write.get(), errors->write.get());
   out->write.close();
   errors->write.close();

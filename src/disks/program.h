@@ -1,5 +1,6 @@
 // Other programs (qemu-img, curl, skopeo, xz), run on files of others: without our environment, in the folder of the
-// disk, within limits of memory, time and what they write.
+// disk, within limits of memory, time and what they write. Those that have no business with a network reach none, and
+// of files those in that folder and those that their command names by an absolute path (sandbox/program.h).
 #pragma once
 
 #include <chrono>
@@ -31,6 +32,9 @@ struct Program {
   int ruleset = -1;  // of Landlock (sandbox/landlock.h), which it is put under; -1: none
   // Takes its output as it comes; false ends the program. Null: Ended has the beginning of it.
   std::function<bool(std::string_view)> take = nullptr;
+  // Takes its complaints as they come, always before the output that was written after them, and gives back what of
+  // them are complaints; nothing ends the program. Null: all are.
+  std::function<std::optional<std::string_view>(std::string_view)> take_errors = nullptr;
   // Asked now and then while it runs; an error ends it. The room on the disk of its folder is looked at anyway.
   std::function<Outcome<>()> look = nullptr;
 };

@@ -10,13 +10,14 @@
 
 #include "base/base64.h"
 #include "base/disk_limits.h"
+#include "base/names.h"
 #include "disks/address.h"
-#include "disks/archive.h"
+#include "disks/archive_reader.h"
+#include "disks/fetch.h"
 #include "disks/folder.h"
 #include "disks/image.h"
 #include "disks/program.h"
 #include "disks/room.h"
-#include "disks/tar.h"
 #include "disks/way_out.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -82,19 +83,23 @@ Outcome<> add_access(int folder, const ImportRegistry& from, std::string_view of
   return {};
 }
 
+// The accounts are there for skopeo alone, and as long as it runs.
+struct AccountsInUse {
+  int folder;
+  ~AccountsInUse() { ::unlinkat(folder, accounts_file, 0); }
+};
+
 // What skopeo has fetched so far. The layers together are bounded, too, since there may be any number of them; and a
-// registry that sends nothing any more is given up (DV-80).
+// registry that sends too little is given up (DV-80).
 class PullWatch {
  public:
   PullWatch(int folder, std::int64_t bytes_max) : folder_(folder), bytes_max_(bytes_max) {}
 
   Outcome<> look() {
     const std::int64_t bytes = fetched();
-    const auto now = std::chrono::steady_clock::now();
     if (bytes > bytes_max_) return failed(DiskError::too_small, "DataVolume too small to contain image");
-    if (bytes != std::exchange(bytes_, bytes)) moved_ = now;
-    if (now - moved_ > limits::download_silence_max)
-      return failed(DiskError::pull, "failed to pull image: the registry sends nothing any more");
+    if (!rate_.look(bytes, std::chrono::steady_clock::now()))
+      return failed(DiskError::pull, fmt::format("failed to pull image: {}", too_slow()));
     return {};
   }
 
@@ -111,12 +116,13 @@ class PullWatch {
   }
 
   int folder_;
-  std::int64_t bytes_max_, bytes_ = 0;
-  std::chrono::steady_clock::time_point moved_ = std::chrono::steady_clock::now();
+  std::int64_t bytes_max_;
+  RateWatch rate_{std::chrono::steady_clock::now()};
 };
 
 Outcome<> pull(int folder, const ImportRegistry& from) {
   if (auto removed = remove_tree(folder, image_folder); !removed) return removed;
+  const AccountsInUse accounts{folder};
   const auto command = pull_command(folder, from);
   if (!command) return std::unexpected(command.error());
   const std::int64_t most = 2 * from.target.size + limits::disk_format_bytes_max;
@@ -144,35 +150,29 @@ std::string_view disk_name(std::string_view path) {
   return path.contains('/') || path.starts_with(".wh.") ? std::string_view() : path;
 }
 
-Outcome<> save_entry(TarReader& reader, int folder, const std::string& file, std::int64_t bytes_max) {
+Outcome<> save_entry(ArchiveReader& reader, int folder, const std::string& file, std::int64_t bytes_max) {
   const Descriptor out(
       ::openat(folder, file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, file_mode));
   if (!out) return system_failed("the disk of an image cannot be written");
-  std::array<char, 64 * 1024> buffer{};
   RoomWatch room(out.get());
-  while (true) {
-    const auto got = reader.read(buffer.data(), buffer.size());
-    if (!got) return std::unexpected(got.error());
-    if (*got == 0) return {};
-    bytes_max -= static_cast<std::int64_t>(*got);
+  return reader.save(out.get(), bytes_max, [&](std::int64_t bytes) -> Outcome<> {
+    bytes_max -= bytes;
     if (bytes_max < 0) return failed(DiskError::too_small, "DataVolume too small to contain image");
-    if (auto left = room.before(static_cast<std::int64_t>(*got)); !left) return left;
-    if (::write(out.get(), buffer.data(), *got) != static_cast<ssize_t>(*got))
-      return system_failed("the disk of an image cannot be written");
-  }
+    return room.before(bytes);
+  });
 }
 
 // Whether the layer had it. DV-96: the folder must have exactly one file.
 Outcome<bool> find_disk(int folder, const std::string& layer, const std::string& file, std::int64_t bytes_max) {
   const Descriptor in(::openat(folder, layer.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!in) return system_failed("a layer of the image cannot be opened");
-  TarReader reader([&](char* buffer, std::size_t bytes) { return ::read(in.get(), buffer, bytes); });
+  ArchiveReader reader(in.get());
   bool found = false;
   while (true) {
     const auto entry = reader.next();
     if (!entry) return std::unexpected(entry.error());
     if (!*entry) return found;
-    if ((*entry)->type != TarEntry::Type::file || disk_name((*entry)->name).empty()) continue;
+    if ((*entry)->type != ArchiveEntry::Type::file || disk_name((*entry)->name).empty()) continue;
     if (found) return failed(DiskError::bad_image, "the image has more than one file in the folder disk");
     if (auto saved = save_entry(reader, folder, file, bytes_max); !saved) return std::unexpected(saved.error());
     found = true;
@@ -244,9 +244,13 @@ Labels labels_of_environment(const std::vector<std::string>& variables) {
     const std::size_t at = variable.find(mark);
     if (equals == std::string::npos || at == std::string::npos || at > equals) continue;
     const std::string_view name = std::string_view(variable).substr(0, equals);
-    labels.emplace_back(
-        fmt::format("{}kubevirt.io/{}", changed(name.substr(0, at), '.'), changed(name.substr(at + mark.size()), '-')),
-        variable.substr(equals + 1));
+    std::string label =
+        fmt::format("{}kubevirt.io/{}", changed(name.substr(0, at), '.'), changed(name.substr(at + mark.size()), '-'));
+    std::string value = variable.substr(equals + 1);
+    // Whoever made the image wrote them: with one that is no label the claim could never be written.
+    if (!qualified_name_defects(label).empty() || !label_value_defects(value).empty()) continue;
+    labels.emplace_back(std::move(label), std::move(value));
+    if (labels.size() == limits::image_labels_max) break;
   }
   return labels;
 }
@@ -273,7 +277,7 @@ Outcome<> check_url(const ImportRegistry& from) {
   if (!from.url.starts_with(registry_scheme) || from.url.size() > 1024)
     return failed(DiskError::pull, "failed to pull image: the URL must begin with docker://");
   if (!from.blocked.empty())
-    if (auto allowed = allowed_addresses(split_host(host_of(from.url), "443"), from.blocked); !allowed)
+    if (auto allowed = allowed_hosts(split_host(host_of(from.url), "443"), from.blocked); !allowed)
       return failed(DiskError::pull, fmt::format("failed to pull image: {}", allowed.error().message));
   return {};
 }
@@ -309,6 +313,7 @@ class ManifestDigest {
 Outcome<std::string> digest_in_registry(int folder, const ImportRegistry& from) {
   if (auto good = check_url(from); !good) return std::unexpected(good.error());
   std::vector<std::string> command{"skopeo", "--insecure-policy", "--tmpdir", ".", "inspect", "--raw"};
+  const AccountsInUse accounts{folder};
   if (auto added = add_access(folder, from, "", command); !added) return std::unexpected(added.error());
   command.push_back(from.url);
   const auto way = way_out(from.blocked);

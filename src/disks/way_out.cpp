@@ -1,7 +1,5 @@
 #include "disks/way_out.h"
 
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 
 #include "disks/address.h"
@@ -10,14 +8,16 @@
 namespace vg::disks {
 namespace {
 
-bool has_proxy() {
-  return std::ranges::any_of(std::array{"http_proxy", "https_proxy", "HTTPS_PROXY"}, [](const char* name) {
-    const char* value = ::getenv(name);  // NOLINT: nobody sets it
-    return value && *value != '\0';
-  });
+bool is_set(const char* name) {
+  const char* value = ::getenv(name);  // NOLINT: nobody sets it
+  return value && *value != '\0';
 }
 
 }  // namespace
+
+bool has_proxy(std::string_view scheme) {
+  return scheme == "http" ? is_set("http_proxy") : is_set("https_proxy") || is_set("HTTPS_PROXY");
+}
 
 void WayOut::guide(Program& program) const {
   if (proxy) program.proxy_variables = proxy->variables();
@@ -31,7 +31,7 @@ std::string WayOut::problem(const Ended& ended) const {
 
 Outcome<WayOut> way_out(const std::string& blocked) {
   WayOut way;
-  if (blocked.empty() || has_proxy()) return way;
+  if (blocked.empty() || has_proxy("http") || has_proxy("https")) return way;
   auto proxy = GuardProxy::start(blocked);
   if (!proxy) return std::unexpected(proxy.error());
   way.proxy = std::move(*proxy);

@@ -4,12 +4,16 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "disks/guard_proxy.h"
 #include "disks/outcome.h"
 #include "disks/program.h"
 
 namespace vg::disks {
+
+// Whether the environment names a proxy for URLs of that scheme ("http", "https").
+bool has_proxy(std::string_view scheme);
 
 struct WayOut {
   std::unique_ptr<GuardProxy> proxy = nullptr;

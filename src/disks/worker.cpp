@@ -4,16 +4,18 @@
 #include <poll.h>
 #include <signal.h>  // NOLINT: kill and SIGKILL are POSIX's
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <list>
-#include <thread>
+#include <map>
 
 #include "base/disk_limits.h"
+#include "base/helper_limits.h"
 #include "disks/jobs.h"
 #include "disks/messages.h"
+#include "helpers/kept_process.h"
 #include "sandbox/landlock.h"
 
 namespace vg::disks {
@@ -25,17 +27,8 @@ using std::chrono::system_clock;
 constexpr std::chrono::milliseconds progress_interval{500};
 constexpr int worker_failed = 1;
 
-bool send_message(int socket, const Message& message) {
-  const std::string text = write_message(message);
-  return ::send(socket, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
-}
-
-// Nothing when the other end is closed; an empty message for what cannot be read.
-std::optional<std::optional<Message>> receive_message(int socket) {
-  std::string text(limits::disk_message_bytes_max, '\0');
-  const ssize_t got = ::recv(socket, text.data(), text.size(), 0);
-  if (got <= 0) return std::nullopt;
-  return read_message(std::string_view(text).substr(0, static_cast<std::size_t>(got)));
+helpers::Sent send_message(helpers::Channel& channel, const Message& message) {
+  return channel.send(subject_of(message), write_message(message));
 }
 
 // --- the process of one job ------------------------------------------------------------------------------------------
@@ -54,9 +47,10 @@ std::vector<sandbox::PathRule> visible(const std::string& folder, const DiskJob&
     rules.push_back({fmt::format("{}/{}", folder, scratch_folder), Access::write});
     return rules;
   }
-  const bool copies = std::holds_alternative<CopyClaim>(job.work) || std::holds_alternative<CopyFromRecord>(job.work) ||
-                      std::holds_alternative<TakeRecord>(job.work) || std::holds_alternative<StageRecord>(job.work);
-  rules.push_back({copies ? folder : fmt::format("{}/{}/{}", folder, job.claim.ns, job.claim.name), Access::write});
+  const bool others = std::holds_alternative<CopyClaim>(job.work) || std::holds_alternative<CopyFromRecord>(job.work) ||
+                      std::holds_alternative<TakeRecord>(job.work) || std::holds_alternative<StageRecord>(job.work) ||
+                      kind_of(job.work) == JobKind::removal;
+  rules.push_back({others ? folder : fmt::format("{}/{}/{}", folder, job.claim.ns, job.claim.name), Access::write});
   return rules;
 }
 
@@ -73,20 +67,34 @@ void confine(const std::string& folder, const DiskJob& job) {
     (void)sandbox::apply_landlock(visible(folder, job), proxy_port(job), abi);
 }
 
-[[noreturn]] void run_job(const DiskFolder& disks, const std::string& folder, const DiskJob& job, int socket) {
+// Nothing is left to do but to say how it ended.
+[[noreturn]] void end_job(helpers::Channel& worker, const JobEnded& ended) {
+  if (send_message(worker, ended) != helpers::Sent::yes)
+    send_message(worker, JobEnded{.id = ended.id, .failure = Failure{.message = "the job has too much to tell"}});
+  while (worker.has_queued()) {
+    worker.wait_to_send(limits::helper_beat_interval);
+    worker.flush();
+  }
+  ::_exit(0);
+}
+
+[[noreturn]] void run_job(const DiskFolder& disks, const std::string& folder, const DiskJob& job,
+                          helpers::Channel worker) {
   confine(folder, job);
   auto last = steady_clock::now();
   const auto done = carry_out(disks, job, system_clock::now(), [&](int progress) {
     if (steady_clock::now() - last < progress_interval) return;
     last = steady_clock::now();
-    send_message(socket, JobProgress{.id = job.id, .progress = progress});
+    send_message(worker, JobProgress{.id = job.id, .progress = progress});
   });
-  JobEnded ended{.id = job.id};
-  if (done)
-    ended.labels = *done;
-  else
-    ended.failure = done.error();
-  send_message(socket, ended);
+  if (done) end_job(worker, {.id = job.id, .labels = *done});
+  end_job(worker, {.id = job.id, .failure = done.error()});
+}
+
+// What it has begun may be a million files.
+[[noreturn]] void clean_up_after(const DiskFolder& disks, const DiskJob& job) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  clean_up(disks, job);
   ::_exit(0);
 }
 
@@ -95,161 +103,264 @@ void confine(const std::string& folder, const DiskJob& job) {
 struct Running {
   DiskJob job;
   pid_t process = -1;
-  Descriptor socket;
+  helpers::Channel channel;
   std::optional<JobEnded> ended = {};
+  bool is_cleaning = false;  // it has failed, and what it had begun is removed
 };
 
 class Worker {
  public:
-  Worker(DiskFolder disks, std::string folder, int socket)
-      : disks_(std::move(disks)), folder_(std::move(folder)), socket_(socket) {}
+  Worker(DiskFolder disks, std::string folder, helpers::Channel server, helpers::Heartbeat& heartbeat)
+      : disks_(std::move(disks)), folder_(std::move(folder)), server_(std::move(server)), heartbeat_(heartbeat) {}
+
+  // False when the server is gone.
+  bool announce() {
+    disks_.clear_unfinished();
+    say(Hello{});
+    if (!await_welcome()) return false;
+    for (auto& [name, claim] : disks_.claims()) tell_claim(name, std::move(claim));
+    for (const auto& [name, record] : disks_.records()) say(RecordIs{.name = name, .record = record});
+    say(Ready{});
+    return true;
+  }
 
   int run() {
-    disks_.clear_unfinished();
-    if (!greet()) return 0;
     while (true) {
-      std::vector<pollfd> ready{{socket_, POLLIN, 0}};
-      for (const Running& one : running_) ready.push_back({one.socket.get(), POLLIN, 0});
-      if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return worker_failed;
+      heartbeat_.beat();
+      server_.flush();
+      std::vector<pollfd> ready{{server_.descriptor(), server_.events(), 0}};
+      for (const Running& one : running_) ready.push_back({one.channel.descriptor(), POLLIN, 0});
+      const auto wait = std::min<std::int64_t>(limits::helper_beat_interval.count(), until_next_look());
+      if (::poll(ready.data(), ready.size(), static_cast<int>(wait)) < 0 && errno != EINTR) return worker_failed;
       std::size_t at = 1;
       for (Running& one : running_)
         if (ready[at++].revents != 0) hear(one);
-      std::erase_if(running_, [](const Running& one) { return !one.socket; });
-      if (ready[0].revents != 0 && !obey()) return 0;
+      std::erase_if(running_, [](const Running& one) { return !one.channel; });
+      if (ready[0].revents != 0 && !obey_all()) return 0;
+      if (until_next_look() > 0) continue;
+      if (!disks_.is_at(folder_)) return worker_failed;  // the next one opens what is there now
+      look_again();
     }
   }
 
  private:
-  bool greet() {
-    if (!send_message(socket_, Hello{})) return false;
-    for (const auto& [name, claim] : disks_.claims())
-      if (!send_message(socket_, ClaimIs{.name = name, .claim = claim})) return false;
-    for (const auto& [name, record] : disks_.records())
-      if (!send_message(socket_, RecordIs{.name = name, .record = record})) return false;
-    return send_message(socket_, Ready{});
+  // What was sent before was for a worker that is gone, and is over.
+  bool await_welcome() {
+    while (true) {
+      const auto received = server_.receive();
+      if (!received) return false;
+      if (!*received) {
+        server_.wait_to_receive(limits::helper_beat_interval);
+        server_.flush();
+        continue;
+      }
+      const auto message = read_message((*received)->body);
+      if (message && std::holds_alternative<Welcome>(*message)) return true;
+    }
+  }
+
+  // Waits for a server that is slow: nothing of this may be lost, and there is nothing to do for others meanwhile.
+  void say(const Message& message) {
+    while (send_message(server_, message) == helpers::Sent::full) {
+      heartbeat_.beat();
+      server_.wait_to_send(limits::helper_beat_interval);
+    }
+  }
+
+  std::int64_t until_next_look() const {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_look_ - steady_clock::now());
+    return std::max<std::int64_t>(0, left.count());
+  }
+
+  // What others did: somebody took folders away or put them back, a guest's program wrote its first file. The more
+  // there is to look at, the more seldom.
+  void look_again() {
+    const auto began = steady_clock::now();
+    std::map<DiskClaimName, DiskClaim> found;
+    for (auto& [name, claim] : disks_.claims()) found.insert_or_assign(name, std::move(claim));
+    for (const auto& [name, claim] : std::map(told_))
+      if (!found.contains(name) && !is_worked_on(name)) tell_claim(name, std::nullopt);
+    for (auto& [name, claim] : found)
+      if (!is_worked_on(name)) tell_claim(name, std::move(claim));
+    const auto ended = steady_clock::now();
+    next_look_ = ended + std::max<steady_clock::duration>(limits::disk_look_interval,
+                                                          limits::disk_look_pauses * (ended - began));
+  }
+
+  // What it is while a job is at work is told when that is over.
+  bool is_worked_on(const DiskClaimName& name) const {
+    return std::ranges::any_of(running_, [&](const Running& one) { return one.job.claim == name; });
+  }
+
+  // News only.
+  void tell_claim(const DiskClaimName& name, std::optional<DiskClaim> claim) {
+    const auto before = told_.find(name);
+    if (before == told_.end() ? !claim : claim == before->second) return;
+    say(ClaimIs{.name = name, .claim = claim});
+    if (claim)
+      told_.insert_or_assign(name, std::move(*claim));
+    else
+      told_.erase(name);
   }
 
   // False when the server is gone.
-  bool obey() {
-    const auto message = receive_message(socket_);
-    if (!message) return false;
-    if (!*message) return true;
-    if (const auto* start = std::get_if<Start>(&**message)) begin(start->job);
-    if (const auto* cancel = std::get_if<Cancel>(&**message))
-      for (const Running& one : running_)
-        if (one.job.id == cancel->id) ::kill(one.process, SIGKILL);
-    return true;
+  bool obey_all() {
+    while (true) {
+      const auto received = server_.receive();
+      if (!received) return false;
+      if (!*received) return true;
+      heartbeat_.beat();
+      obey(**received);
+    }
   }
 
-  void begin(DiskJob job) {
-    if (is_quick(job.work)) {
+  void obey(const helpers::Message& raw) {
+    const auto message = raw.problem.empty() ? read_message(raw.body) : std::nullopt;
+    if (!message) {
+      const std::string why = raw.problem.empty() ? "it is none that is known" : raw.problem;
+      if (!raw.subject.empty())
+        say(JobEnded{.id = raw.subject, .failure = Failure{.message = fmt::format("the job cannot be read: {}", why)}});
+      return;
+    }
+    if (const auto* start = std::get_if<Start>(&*message)) begin(start->job);
+    if (const auto* cancel = std::get_if<Cancel>(&*message))
+      for (const Running& one : running_)
+        if (one.job.id == cancel->id && !one.is_cleaning) ::kill(one.process, SIGKILL);
+  }
+
+  void begin(const DiskJob& job) {
+    if (kind_of(job.work) == JobKind::quick) {
       const auto done = carry_out(disks_, job, system_clock::now(), [](int) {});
       JobEnded ended{.id = job.id};
       if (!done) ended.failure = done.error();
+      if (!done) clean_up(disks_, job);
       return conclude(job, ended);
     }
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    Running one{.job = job, .channel = {}};
+    if (!fork_for(one, [&](helpers::Channel worker) { run_job(disks_, folder_, job, std::move(worker)); }))
       return conclude(job, {.id = job.id, .failure = system_failed("a job cannot be started").error()});
-    Descriptor own(ends[0]), theirs(ends[1]);
-    const pid_t process = ::fork();
-    if (process < 0) return conclude(job, {.id = job.id, .failure = system_failed("a job cannot be started").error()});
-    if (process == 0) {
-      ::close(socket_);
-      own.close();
+    running_.push_back(std::move(one));
+  }
+
+  // Readable when it says something, and once it has ended.
+  template <class Body>
+  bool fork_for(Running& one, const Body& body) {
+    auto ends = helpers::Channel::make_pair();
+    if (!ends) return false;
+    one.process = ::fork();
+    if (one.process == 0) {
+      heartbeat_.close();
+      server_.close();
+      ends->first.close();
       running_.clear();
-      run_job(disks_, folder_, job, theirs.get());
+      body(std::move(ends->second));
+      ::_exit(worker_failed);
     }
-    running_.push_back({.job = std::move(job), .process = process, .socket = std::move(own)});
+    one.channel = std::move(ends->first);
+    return one.process > 0;
   }
 
   void hear(Running& one) {
-    auto message = receive_message(one.socket.get());
-    if (message && *message) {
-      if (auto* ended = std::get_if<JobEnded>(&**message)) one.ended = std::move(*ended);
-      if (const auto* progress = std::get_if<JobProgress>(&**message)) send_message(socket_, *progress);
+    while (true) {
+      const auto received = one.channel.receive();
+      if (!received) return hear_end(one);
+      if (!*received) return;
+      auto message = (*received)->problem.empty() ? read_message((*received)->body) : std::nullopt;
+      // It reads bytes of others: whatever it says is about its own job.
+      if (auto* ended = message ? std::get_if<JobEnded>(&*message) : nullptr)
+        (one.ended = std::move(*ended))->id = one.job.id;
+      if (const auto* progress = message ? std::get_if<JobProgress>(&*message) : nullptr)
+        say(JobProgress{.id = one.job.id, .progress = progress->progress});
     }
-    if (message) return;
-    int status = 0;
-    while (::waitpid(one.process, &status, 0) < 0 && errno == EINTR) {
+  }
+
+  void hear_end(Running& one) {
+    one.channel.close();
+    ::kill(one.process, SIGKILL);  // it may have closed its end and gone on
+    while (::waitpid(one.process, nullptr, 0) < 0 && errno == EINTR) {
     }
-    one.socket.close();
-    conclude(one.job, one.ended.value_or(JobEnded{
-                          .id = one.job.id, .failure = Failure{.message = "the process that worked on it was ended"}}));
+    if (!one.ended)
+      one.ended = JobEnded{.id = one.job.id, .failure = Failure{.message = "the process that worked on it was ended"}};
+    const DiskJob job = one.job;  // in the new process the list is gone
+    if (one.ended->failure && !std::exchange(one.is_cleaning, true) &&
+        fork_for(one, [&](const helpers::Channel&) { clean_up_after(disks_, job); }))
+      return;
+    conclude(one.job, *one.ended);
   }
 
   // What is there now, before it is told that the job is over.
   void conclude(const DiskJob& job, const JobEnded& ended) {
-    if (ended.failure) clean_up(disks_, job);
     if (!job.claim.name.empty() && !std::holds_alternative<TakeRecord>(job.work)) {
       const auto folder = disks_.claim(job.claim);
-      ClaimIs is{.name = job.claim, .claim = {}};
-      if (folder && read_note(folder->get())) is.claim = describe_claim(folder->get());
-      send_message(socket_, is);
+      const bool is_there = folder && read_note(folder->get());
+      tell_claim(job.claim, is_there ? std::optional(describe_claim(folder->get())) : std::nullopt);
     }
     if (const auto* take = std::get_if<TakeRecord>(&job.work)) tell_record(take->record);
     if (const auto* stage = std::get_if<StageRecord>(&job.work)) tell_record(stage->as);
     if (const auto* copy = std::get_if<CopyFromRecord>(&job.work); copy && copy->adopt) tell_record(copy->record);
     if (const auto* removal = std::get_if<RemoveRecord>(&job.work)) tell_record(removal->record);
-    send_message(socket_, ended);
+    say(ended);
   }
 
   void tell_record(const std::string& name) {
     const auto folder = disks_.record(name);
     RecordIs is{.name = name, .record = {}};
     if (folder) is.record = describe_record(folder->get());
-    send_message(socket_, is);
+    say(is);
   }
 
   DiskFolder disks_;
   std::string folder_;
-  int socket_;
+  helpers::Channel server_;
+  helpers::Heartbeat& heartbeat_;
   std::list<Running> running_;
+  std::map<DiskClaimName, DiskClaim> told_;  // what the server knows of claims
+  steady_clock::time_point next_look_ = steady_clock::now() + limits::disk_look_interval;
 };
 
-int run_worker(int socket, const std::string& folder) {
+int run_worker(int socket, const std::string& folder, helpers::Heartbeat& heartbeat) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::optional<helpers::Beating> starting(heartbeat);  // over many disks that takes long
   auto disks = DiskFolder::open(folder);
   if (!disks) return worker_failed;
-  return Worker(std::move(*disks), folder, socket).run();
+  Worker worker(std::move(*disks), folder, helpers::Channel(Descriptor(socket)), heartbeat);
+  if (!worker.announce()) return 0;
+  starting.reset();
+  return worker.run();
 }
 
 }  // namespace
 
-int supervise_worker(int socket, const std::string& folder) {
+int supervise_worker(int socket, int heartbeat, const std::string& folder) {
   // A terminal's Ctrl-C is for the server; when that ends, so does this.
   (void)::signal(SIGINT, SIG_IGN);
   (void)::signal(SIGPIPE, SIG_IGN);
-  auto pause = limits::disk_worker_pause_min;
-  while (true) {
-    const auto began = steady_clock::now();
-    const pid_t worker = ::fork();
-    if (worker == 0) ::_exit(run_worker(socket, folder));
-    int status = worker_failed;
-    while (worker > 0 && ::waitpid(worker, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (worker > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-    if (steady_clock::now() - began > limits::disk_worker_pause_max) pause = limits::disk_worker_pause_min;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, limits::disk_worker_pause_max);
-  }
+  ::fcntl(socket, F_SETFD, FD_CLOEXEC);
+  auto page = helpers::Heartbeat::open(Descriptor(heartbeat));
+  if (!page) return worker_failed;
+  helpers::KeptProcess worker(
+      std::move(*page), [&](helpers::Heartbeat& own) { return run_worker(socket, folder, own); },
+      limits::helper_silent_looks_max);
+  helpers::keep_running(socket, {&worker, 1}, nullptr);
+  return 0;
 }
 
-Outcome<Descriptor> start_worker(const std::string& program, const std::string& folder) {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    return system_failed("the process that works on disks cannot be started");
-  Descriptor own(ends[0]), theirs(ends[1]);
-  const std::string number = fmt::to_string(theirs.get());
-  const std::array<const char*, 5> arguments{program.c_str(), "disk-worker", number.c_str(), folder.c_str(), nullptr};
+Outcome<WorkerLink> start_worker(const std::string& program, const std::string& folder) {
+  auto ends = helpers::Channel::make_pair();
+  auto heartbeat = helpers::Heartbeat::make();
+  if (!ends || !heartbeat) return system_failed("the process that works on disks cannot be started");
+  const int socket = ends->second.descriptor(), page = heartbeat->descriptor();
+  const std::string socket_text = fmt::to_string(socket), page_text = fmt::to_string(page);
+  const std::array<const char*, 6> arguments{program.c_str(),   "disk-worker",  socket_text.c_str(),
+                                             page_text.c_str(), folder.c_str(), nullptr};
   const pid_t child = ::fork();
   if (child < 0) return system_failed("the process that works on disks cannot be started");
   if (child == 0) {
-    ::fcntl(theirs.get(), F_SETFD, 0);
+    for (const int handed_over : {socket, page}) ::fcntl(handed_over, F_SETFD, 0);
     ::execv("/proc/self/exe", const_cast<char* const*>(arguments.data()));  // NOLINT: exec does not change them
     ::_exit(worker_failed);
   }
-  return own;
+  return WorkerLink{.channel = std::move(ends->first), .heartbeat = std::move(*heartbeat)};
 }
 
 }  // namespace vg::disks

@@ -6,14 +6,21 @@
 #include <string>
 
 #include "disks/outcome.h"
+#include "helpers/channel.h"
+#include "helpers/heartbeat.h"
 
 namespace vg::disks {
 
-// Keeps a worker running, starting another one when it ends, until the server closes its end. The exit code.
-int supervise_worker(int socket, const std::string& folder);
+// How the server reaches it.
+struct WorkerLink {
+  helpers::Channel channel;
+  helpers::Heartbeat heartbeat;  // of whichever worker there is
+};
 
-// The server's end of the socket pair. `program` is started with the words in front, then the number of its descriptor
-// and the folder.
-Outcome<Descriptor> start_worker(const std::string& program, const std::string& folder);
+// Keeps a worker running, starting another one when it ends or hangs, until the server closes its end. The exit code.
+int supervise_worker(int socket, int heartbeat, const std::string& folder);
+
+// The server's end. `program` is started with the words in front, then the numbers of its descriptors and the folder.
+Outcome<WorkerLink> start_worker(const std::string& program, const std::string& folder);
 
 }  // namespace vg::disks

@@ -1,5 +1,7 @@
 #include "exports/bytes.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,8 +22,6 @@
 namespace vg::exports {
 namespace {
 
-constexpr std::size_t tar_block = 512;
-
 Failed unreadable(std::string_view what) {
   return fail(Status::internal_error(fmt::format("{} cannot be read: {}", what, std::strerror(errno))));
 }
@@ -40,62 +40,6 @@ struct FolderReader {
   DIR* handle;
 };
 
-// A number in octal, or in base 256 where it is too large for that.
-void put_number(char* field, std::size_t width, std::uint64_t value) {
-  if (value >> (3 * (width - 1)) == 0) {
-    const std::string text = fmt::format("{:0{}o}", value, width - 1);
-    std::ranges::copy(text, field);
-    return;
-  }
-  for (std::size_t i = width; i-- > 0; value >>= 8) field[i] = static_cast<char>(value & 0xff);
-  field[0] = static_cast<char>(0x80);
-}
-
-struct TarHead {
-  std::string_view path;
-  char type = '0';
-  std::string_view link = {};
-  std::uint64_t size = 0;
-  std::int64_t modified = 0;
-};
-
-constexpr std::size_t tar_name = 100;  // longer ones stand before it, GNU's way
-
-std::string tar_block_of(const TarHead& head) {
-  const auto& [path, type, link, size, modified] = head;
-  std::string block(tar_block, '\0');
-  path.copy(block.data(), tar_name);
-  link.copy(&block[157], tar_name);
-  put_number(&block[100], 8, type == '5' ? 0755 : 0644);
-  put_number(&block[108], 8, 0);
-  put_number(&block[116], 8, 0);
-  put_number(&block[124], 12, size);
-  put_number(&block[136], 12, static_cast<std::uint64_t>(std::max<std::int64_t>(modified, 0)));
-  std::memset(&block[148], ' ', 8);
-  block[156] = type;
-  std::memcpy(&block[257], "ustar  ", 8);
-  unsigned sum = 0;
-  for (const char c : block) sum += static_cast<unsigned char>(c);
-  const std::string text = fmt::format("{:06o}", sum);
-  std::memcpy(&block[148], text.data(), text.size());
-  block[154] = '\0';
-  return block;
-}
-
-std::string padded(std::string text) {
-  text.resize((text.size() + tar_block - 1) / tar_block * tar_block, '\0');
-  return text;
-}
-
-std::string tar_header(const TarHead& head) {
-  std::string blocks;
-  for (const auto& [text, type] : {std::pair{head.link, 'K'}, {head.path, 'L'}})
-    if (text.size() > tar_name)
-      blocks += tar_block_of({.path = "././@LongLink", .type = type, .size = text.size() + 1}) +
-                padded(std::string(text) + '\0');
-  return blocks + tar_block_of(head);
-}
-
 // Where a link points to; nothing when it is none.
 std::optional<std::string> link_at(int folder, const std::string& name) {
   std::string target(limits::archive_name_bytes_max, '\0');
@@ -113,6 +57,25 @@ void put_steps(std::vector<std::string>& steps, std::string_view path) {
     if (const std::string_view step = path.substr(begin); !step.empty() && step != ".") steps.emplace_back(step);
     path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
   }
+}
+
+// What a file holds beside holes; all of it where the file system does not tell.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> data_in(int file, std::uint64_t size) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> extents;
+  const auto length = static_cast<off_t>(size);
+  for (off_t at = 0; at < length;) {
+    const off_t from = ::lseek(file, at, SEEK_DATA);
+    if (from < 0 && errno == ENXIO) break;
+    const off_t to = from < 0 ? -1 : ::lseek(file, from, SEEK_HOLE);
+    if (to < 0 || extents.size() == limits::export_extents_max) {
+      extents.emplace_back(at, length);
+      break;
+    }
+    if (from >= length) break;
+    extents.emplace_back(from, std::min(to, length));
+    at = to;
+  }
+  return extents;
 }
 
 }  // namespace
@@ -209,6 +172,23 @@ Result<std::size_t> FilePart::read(std::span<char> into) {
 
 // --- tar -------------------------------------------------------------------------------------------------------------
 
+void TarArchive::Free::operator()(archive* given) const { archive_write_free(given); }
+
+TarArchive::TarArchive(disks::Descriptor folder)
+    : folder_(std::move(folder)), archive_(archive_write_new()), piece_(limits::export_piece_bytes) {
+  archive* to = archive_.get();
+  const auto write = [](archive*, void* self, const void* bytes, std::size_t length) {
+    static_cast<TarArchive*>(self)->pending_.append(static_cast<const char*>(bytes), length);
+    return static_cast<la_ssize_t>(length);
+  };
+  // Restricted: what old readers do not know is used where there is no other way, as for holes.
+  if (!to || archive_write_set_format_pax_restricted(to) != ARCHIVE_OK ||
+      archive_write_set_bytes_per_block(to, 0) != ARCHIVE_OK ||
+      archive_write_open(to, this, nullptr, write, nullptr) != ARCHIVE_OK)
+    throw std::runtime_error("libarchive cannot be used");
+}
+TarArchive::~TarArchive() = default;
+
 Result<std::unique_ptr<TarArchive>> TarArchive::open(disks::Descriptor folder, const std::vector<std::string>& names) {
   std::unique_ptr<TarArchive> made(new TarArchive(std::move(folder)));
   if (const auto listed = made->list(made->folder_.get(), names, "", 0); !listed) return fail(listed.error());
@@ -220,15 +200,18 @@ Result<void> TarArchive::add(int parent, const std::string& name, const std::str
     return fail(Status::internal_error("there are too many files to be exported as an archive"));
   struct stat state = {};
   if (::fstatat(parent, name.c_str(), &state, AT_SYMLINK_NOFOLLOW) != 0) return unreadable(path);
+  Entry entry{.path = path, .type = state.st_mode & S_IFMT, .modified = std::max<std::int64_t>(state.st_mtime, 0)};
   if (S_ISREG(state.st_mode)) {
     // Now, since half an archive cannot be taken back.
     if (!open_below(parent, name, false)) return fail(Status::internal_error(fmt::format("{} cannot be read", path)));
-    entries_.push_back({.path = path, .size = static_cast<std::uint64_t>(state.st_size), .modified = state.st_mtime});
+    entry.size = static_cast<std::uint64_t>(state.st_size);
+    entries_.push_back(std::move(entry));
   } else if (S_ISLNK(state.st_mode)) {
-    entries_.push_back(
-        {.path = path, .type = '2', .link = link_at(parent, name).value_or(""), .modified = state.st_mtime});
+    entry.link = link_at(parent, name).value_or("");
+    entries_.push_back(std::move(entry));
   } else if (S_ISDIR(state.st_mode)) {
-    entries_.push_back({.path = path + "/", .type = '5', .modified = state.st_mtime});
+    entry.path += "/";
+    entries_.push_back(std::move(entry));
     const auto below = open_below(parent, name, true);
     if (!below) return fail(below.error());
     return list(below->get(), names_in(below->get()), path + "/", depth + 1);
@@ -245,42 +228,74 @@ Result<void> TarArchive::list(int folder, const std::vector<std::string>& names,
   return {};
 }
 
-// The header of the next entry, and its content if it has one.
+Result<void> TarArchive::wrote(bool good) {
+  if (good) return {};
+  const char* why = archive_error_string(archive_.get());
+  return fail(Status::internal_error(fmt::format("the archive cannot be written: {}", why ? why : "no reason given")));
+}
+
+// The header of the next entry; its content is opened if it has one.
 Result<void> TarArchive::begin_next() {
   if (next_ == entries_.size()) {
-    pending_.append(2 * tar_block, '\0');
     ended_ = true;
-    return {};
+    return wrote(archive_write_close(archive_.get()) == ARCHIVE_OK);
   }
   const Entry& entry = entries_[next_++];
-  pending_ += tar_header(
-      {.path = entry.path, .type = entry.type, .link = entry.link, .size = entry.size, .modified = entry.modified});
-  if (entry.type != '0') return {};
-  auto file = open_below(folder_.get(), entry.path, false);
-  if (!file) return fail(file.error());
-  content_ = std::make_unique<FilePart>(std::move(*file), 0, entry.size);
-  content_size_ = entry.size;
-  return {};
+  const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> head(archive_entry_new(), archive_entry_free);
+  archive_entry_copy_pathname(head.get(), entry.path.c_str());
+  archive_entry_set_filetype(head.get(), entry.type);
+  archive_entry_set_perm(head.get(), S_ISDIR(entry.type) ? 0755 : 0644);
+  archive_entry_set_mtime(head.get(), entry.modified, 0);
+  archive_entry_set_size(head.get(), static_cast<la_int64_t>(entry.size));
+  if (S_ISLNK(entry.type)) archive_entry_copy_symlink(head.get(), entry.link.c_str());
+  if (S_ISREG(entry.type)) {
+    auto file = open_below(folder_.get(), entry.path, false);
+    if (!file) return fail(file.error());
+    file_ = std::move(*file);
+    at_ = 0;
+    size_ = entry.size;
+    extents_.clear();
+    for (const auto& [from, to] : data_in(file_.get(), size_)) {
+      extents_.push_back({from, to});
+      archive_entry_sparse_add_entry(head.get(), static_cast<la_int64_t>(from), static_cast<la_int64_t>(to - from));
+    }
+    // A file that is one hole has a map, too.
+    if (extents_.empty() && size_ > 0) archive_entry_sparse_add_entry(head.get(), static_cast<la_int64_t>(size_), 0);
+    std::ranges::reverse(extents_);  // the next one last
+  }
+  // A warning is about names that are no text of this locale: they are written as the bytes they are.
+  return wrote(archive_write_header(archive_.get(), head.get()) >= ARCHIVE_WARN);
+}
+
+// The next piece of a file. libarchive counts the bytes of holes and writes none of them.
+Result<void> TarArchive::go_on() {
+  while (!extents_.empty() && at_ >= extents_.back().to) extents_.pop_back();
+  const bool in_hole = extents_.empty() || at_ < extents_.back().from;
+  const std::uint64_t end = extents_.empty() ? size_ : in_hole ? extents_.back().from : extents_.back().to;
+  const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(end - at_, piece_.size()));
+  if (!in_hole) {
+    FilePart part(disks::Descriptor(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0)), at_, length);
+    if (const auto got = part.read(std::span(piece_).first(length)); !got) return fail(got.error());
+  }
+  at_ += length;
+  return wrote(archive_write_data(archive_.get(), piece_.data(), length) == static_cast<la_ssize_t>(length));
+}
+
+Result<void> TarArchive::step() {
+  if (file_ && at_ < size_) return go_on();
+  file_.close();
+  return begin_next();
 }
 
 Result<std::size_t> TarArchive::read(std::span<char> into) {
-  while (true) {
-    if (!pending_.empty()) {
-      const std::size_t count = std::min(into.size(), pending_.size());
-      std::memcpy(into.data(), pending_.data(), count);
-      pending_.erase(0, count);
-      return count;
-    }
-    if (content_) {
-      auto got = content_->read(into);
-      if (!got || *got > 0) return got;
-      content_ = nullptr;
-      pending_.append((tar_block - content_size_ % tar_block) % tar_block, '\0');
-      if (!pending_.empty()) continue;
-    }
+  while (pending_.empty()) {
     if (ended_) return std::size_t{0};
-    if (auto begun = begin_next(); !begun) return fail(begun.error());
+    if (auto done = step(); !done) return fail(done.error());
   }
+  const std::size_t count = std::min(into.size(), pending_.size());
+  std::memcpy(into.data(), pending_.data(), count);
+  pending_.erase(0, count);
+  return count;
 }
 
 // --- gzip ------------------------------------------------------------------------------------------------------------

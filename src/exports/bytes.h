@@ -13,6 +13,8 @@
 #include "base/status.h"
 #include "disks/outcome.h"
 
+struct archive;
+
 namespace vg::exports {
 
 class ByteSource {
@@ -34,32 +36,49 @@ class FilePart final : public ByteSource {
   std::uint64_t at_, left_;
 };
 
-// A folder, or one file of it, as POSIX tar has it: regular files, folders, and symbolic links as such.
+// A folder, or some files of it, as a tar archive, written by libarchive: regular files with their holes, folders, and
+// symbolic links as such.
 class TarArchive final : public ByteSource {
  public:
   // Of what the folder has by these names. 500 when something cannot be read, or there is too much: EXP-73.
   static Result<std::unique_ptr<TarArchive>> open(disks::Descriptor folder, const std::vector<std::string>& names);
+  ~TarArchive() override;
+  TarArchive(const TarArchive&) = delete;
+  TarArchive& operator=(const TarArchive&) = delete;
   Result<std::size_t> read(std::span<char> into) override;
 
  private:
   struct Entry {
     std::string path;
-    char type = '0';        // of tar: a file
+    mode_t type = 0;        // of stat
     std::string link = {};  // where it points to
     std::uint64_t size = 0;
     std::int64_t modified = 0;
   };
-  explicit TarArchive(disks::Descriptor folder) : folder_(std::move(folder)) {}
+  struct Extent {
+    std::uint64_t from, to;
+  };
+  struct Free {
+    void operator()(archive* given) const;
+  };
+  explicit TarArchive(disks::Descriptor folder);
   Result<void> list(int folder, const std::vector<std::string>& names, const std::string& path, int depth);
   Result<void> add(int parent, const std::string& name, const std::string& path, int depth);
+  // Each puts something into pending_ at last.
+  Result<void> step();
   Result<void> begin_next();
+  Result<void> go_on();
+  Result<void> wrote(bool good);
 
   disks::Descriptor folder_;
   std::vector<Entry> entries_;
   std::size_t next_ = 0;
-  std::string pending_;                // headers and padding that come before anything else
-  std::unique_ptr<FilePart> content_;  // of the entry before next_
-  std::uint64_t content_size_ = 0;
+  std::string pending_;  // what libarchive has written
+  std::unique_ptr<archive, Free> archive_;
+  disks::Descriptor file_;  // of the entry before next_, and what it holds beside holes
+  std::vector<Extent> extents_;
+  std::uint64_t at_ = 0, size_ = 0;
+  std::vector<char> piece_;
   bool ended_ = false;
 };
 

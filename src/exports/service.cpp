@@ -5,7 +5,6 @@
 
 #include <deque>
 #include <map>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -21,6 +20,7 @@
 #include "disks/folder.h"
 #include "exports/bytes.h"
 #include "exports/manifests.h"
+#include "exports/places.h"
 #include "exports/request.h"
 #include "json/access.h"
 #include "json/document.h"
@@ -79,36 +79,8 @@ class ExportService::Work {
     std::string uid, token, ready_since;
     const Object* object = nullptr;
   };
-  // One of a few downloads, and of fewer of one export.
-  class Place {
-   public:
-    Place(Work& work, const std::string& uid) : work_(work), uid_(uid) {
-      const std::lock_guard lock(work_.mutex_);
-      const auto own = work_.of_export_.find(uid_);
-      const int own_count = own == work_.of_export_.end() ? 0 : own->second;
-      has_ = work_.downloads_ < limits::export_downloads_max && own_count < limits::export_downloads_each_max;
-      if (!has_) return;
-      ++work_.downloads_;
-      ++work_.of_export_[uid_];
-    }
-    ~Place() {
-      if (!has_) return;
-      const std::lock_guard lock(work_.mutex_);
-      --work_.downloads_;
-      if (--work_.of_export_[uid_] == 0) work_.of_export_.erase(uid_);
-    }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-    explicit operator bool() const { return has_; }
-
-   private:
-    Work& work_;
-    const std::string& uid_;
-    bool has_ = false;
-  };
-
   const Object* load(Export& exported, string_view resource, string_view name) const;
-  Result<void> find(Export& exported) const;
+  Result<void> find(Export& exported, string_view shown) const;
   Result<disks::Descriptor> open_volume(Export& exported) const;
   Result<std::string> record_of(Export& exported) const;
   // What the last look found; revision 0: there was none.
@@ -131,9 +103,7 @@ class ExportService::Work {
   Result<json::Array> vm_manifests(Export& exported) const;
 
   Parts parts_;
-  std::mutex mutex_;
-  int downloads_ = 0;
-  std::map<std::string, int> of_export_;  // by uid; those that have none are not there
+  Places places_;
 };
 
 // --- who asks for what -----------------------------------------------------------------------------------------------
@@ -144,20 +114,19 @@ const Object* ExportService::Work::load(Export& exported, string_view resource, 
   return exported.objects.emplace_back(resources::load_object(*stored, exported.memory.storage())).if_object();
 }
 
-// 404 without such an export, 503 while it is not ready.
-Result<void> ExportService::Work::find(Export& exported) const {
+// Whoever does not know the token learns nothing of the export: not whether there is one, nor whether it is ready. 503
+// for those who know it while it is not.
+Result<void> ExportService::Work::find(Export& exported, string_view shown) const {
   exported.object = load(exported, kinds::vm_export, exported.path.name);
-  if (!exported.object)
-    return fail(Status::not_found("export.kubevirt.io", "virtualmachineexports", exported.path.name));
   const Object* status = at(exported.object, {"status"});
+  const Object* secret = load(exported, kinds::secret, json::text_in(status, "tokenSecretRef"));
+  exported.token = base64_decode(json::text_in(at(secret, {"data"}), "token")).value_or("");
+  // An export that has no token yet is nobody's (EXP-87).
+  if (!auth::equal_in_constant_time(exported.token, shown) || exported.token.empty())
+    return fail(Status::unauthorized("the token is not that of the export"));
   if (json::text_in(status, "phase") != "Ready") return fail(Status::unavailable("the export is not ready"));
   exported.ready_since = ready_since(status);
   exported.uid = json::text_in(at(exported.object, {"metadata"}), "uid");
-  const Object* secret = load(exported, kinds::secret, json::text_in(status, "tokenSecretRef"));
-  const auto token = base64_decode(json::text_in(at(secret, {"data"}), "token"));
-  if (!token || token->empty())  // EXP-87
-    return fail(Status::internal_error("the Secret with the token of the export cannot be read"));
-  exported.token = *token;
   return {};
 }
 
@@ -166,10 +135,11 @@ Task<void> ExportService::Work::serve(Call& call) {
   auto path = parse_export_path(call.rest());
   if (!path) co_return call.refuse(path.error());
   exported.path = std::move(*path);
-  if (const auto found = find(exported); !found) co_return call.refuse(found.error());
-  if (!auth::equal_in_constant_time(exported.token, token_of(call)))
-    co_return call.respond(bare(call.failed_login(Status::unauthorized("the token is not that of the export")).code));
-  const Place place(*this, exported.uid);
+  if (auto found = find(exported, token_of(call)); !found) {
+    if (found.error().code != 401) co_return call.refuse(found.error());
+    co_return call.respond(bare(call.failed_login(std::move(found.error())).code));
+  }
+  const Places::Place place(places_, exported.path.ns, exported.uid);
   if (!place) {
     http::Response busy = bare(503);
     busy.headers.emplace_back("Retry-After", "1");
@@ -267,7 +237,7 @@ Task<void> ExportService::Work::send(Call& call, const Export& exported, http::R
   Seen seen{.vm = json::text_in(source, "kind") == "VirtualMachine" ? std::string(json::text_in(source, "name"))
                                                                     : std::string()};
   while (!call.cancelled()) {
-    const auto got = co_await off_loop(call.core(), piece.size(), [&] { return bytes->read(piece); });
+    const auto got = co_await on_files(call.core(), [&] { return bytes->read(piece); });
     if (!got && got.error().code == 429) {
       co_await call.core().sleep(limits::export_worker_wait);
       continue;
@@ -340,7 +310,7 @@ ExportService::Work::Files ExportService::Work::files_of(disks::Descriptor claim
 Task<void> ExportService::Work::serve_archive(Call& call, Export& exported) {  // EXP-73
   auto folder = open_volume(exported);
   if (!folder) co_return call.refuse(folder.error());
-  auto archive = co_await off_loop(call.core(), limits::export_piece_bytes, [&] {
+  auto archive = co_await on_files(call.core(), [&] {
     Files files = files_of(std::move(*folder));
     return TarArchive::open(std::move(files.root), files.names);
   });

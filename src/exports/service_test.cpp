@@ -270,6 +270,29 @@ TEST_F(ExportServiceTest, GivesManifestsOut) {
   }
 }
 
+// Somebody who guesses names is answered alike, whatever there is.
+TEST_F(ExportServiceTest, TellsStrangersNothing) {
+  write_image("image");
+  const auto answer_to = [&](std::string_view name, std::string_view token) {
+    FakeExchange asked("GET", fmt::format("/api/export.kubevirt.io/v1/namespaces/n/virtualmachineexports/{}/"
+                                          "volumes/disk/disk.img",
+                                          name));
+    if (!token.empty()) asked.header("x-kubevirt-export-token", std::string(token));
+    const FakeExchange& answer = asked.run_with_workers(router_);
+    return fmt::format("{} {}|{}", answer.status(), answer.response().content_type, answer.body());
+  };
+  store_.put(kinds::vm_export, "pending", export_of("Pending", "2026-01-02T03:04:05Z"));
+  store_.put(kinds::vm_export, "lost",
+             R"({"metadata":{"name":"lost"},"status":{"phase":"Ready","tokenSecretRef":"none"}})");
+  store_.put(kinds::vm_export, "new", R"({"metadata":{"name":"new"}})");
+  for (const std::string_view token : {"", "WRONG", "TOKEN1"})
+    for (const std::string_view name : {"e", "pending", "lost", "new", "none"})
+      EXPECT_EQ(answer_to(name, token), "401 |") << name << token;
+  for (const std::string_view name : {"lost", "new", "none"}) EXPECT_EQ(answer_to(name, "TOKEN"), "401 |") << name;
+  EXPECT_TRUE(answer_to("pending", "TOKEN").starts_with("503 ")) << "who knows the token is told";
+  EXPECT_TRUE(answer_to("e", "TOKEN").starts_with("200 "));
+}
+
 // What happens to a download of several pieces if the world changes after the first one.
 TEST_F(ExportServiceTest, EndsADownloadWhenTheVmIsStarted) {
   struct Row {

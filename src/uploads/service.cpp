@@ -1,8 +1,6 @@
 #include "uploads/service.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <array>
 #include <charconv>
@@ -12,16 +10,15 @@
 #include <utility>
 
 #include "base/disk_limits.h"
+#include "base/off_loop.h"
 #include "base/random.h"
 #include "controllers/controller.h"
 #include "controllers/storage/names.h"
-#include "disks/convert.h"
-#include "disks/folder.h"
-#include "disks/image.h"
 #include "json/document.h"
 #include "json/write.h"
 #include "objects/draft.h"
 #include "uploads/decide.h"
+#include "uploads/file.h"
 #include "uploads/form.h"
 #include "uploads/tokens.h"
 
@@ -33,11 +30,6 @@ using server::Call;
 constexpr std::string_view namespaces_prefix = "/apis/upload.cdi.kubevirt.io/v1beta1/namespaces/";
 constexpr std::chrono::seconds ready_interval{1};
 constexpr std::chrono::milliseconds job_interval{100};
-
-// UPL-29
-Failed too_large() {
-  return refuse(400, "Saving stream failed: the upload is too large for the PVC, or the disk is full");
-}
 
 // 0: it says none.
 std::int64_t said_length(const Call& call) {
@@ -51,6 +43,16 @@ std::string new_key() {
   std::string key;
   for (int i = 0; i < 4; ++i) key += fmt::format("{:016x}", random_u64());
   return key;
+}
+
+// On a thread that may wait for a disk; again where too many wait for one already.
+template <class Fn>
+Task<Result<void>> patiently(Call& call, Fn work) {
+  while (true) {
+    auto done = co_await on_files(call.core(), work);
+    if (done || done.error().code != 429 || call.cancelled()) co_return done;
+    co_await call.core().sleep(limits::export_worker_wait);
+  }
 }
 
 struct Endpoint {
@@ -96,8 +98,7 @@ class UploadService::Work {
   Result<UploadLook> look_for(const UploadRight& right) const;
   Task<Result<UploadLook>> await_ready(Call& call, const UploadRight& right);
   Task<Result<void>> receive(Call& call, const UploadTarget& target, bool form);
-  Result<void> accept(const UploadTarget& target) const;
-  void forget(const UploadTarget& target) const;
+  Task<void> forget(Call& call, const UploadTarget& target);
   Task<Result<void>> convert(Call& call, const UploadTarget& target, bool async);
   Task<Result<void>> carry_out(Call& call, const Endpoint& endpoint);
 
@@ -151,82 +152,47 @@ Task<Result<UploadLook>> UploadService::Work::await_ready(Call& call, const Uplo
   co_return refuse(503, "the client went away");
 }
 
-// The bytes go where the worker will find them.
+// The bytes go where the worker will find them. Nothing here waits for a disk on the event loop.
 Task<Result<void>> UploadService::Work::receive(Call& call, const UploadTarget& target, bool form) {
-  auto disks = disks::DiskFolder::open(parts_.folder);
-  const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
-  if (!folder) co_return refuse(500, fmt::format("Saving stream failed: {}", folder.error().message));
-  const disks::Descriptor file(::openat(folder->get(), disks::upload_file,
-                                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, disks::file_mode));
-  if (!file) co_return refuse(500, "Saving stream failed: the file cannot be made");
-  const std::int64_t most = std::min(2 * target.image.size + limits::disk_format_bytes_max, disks->free_bytes());
-  if (said_length(call) > most) co_return too_large();
-  std::int64_t have = 0, looked = 0;
-  const http::BodySink store = [&](std::string_view bytes) -> Result<void> {
-    have += static_cast<std::int64_t>(bytes.size());
-    if (have > most) return too_large();
-    // Others take of the same room meanwhile, and the server's own store is there.
-    if (have - looked > limits::upload_room_interval_bytes) {
-      looked = have;
-      if (disks->free_bytes() == 0) return too_large();
-    }
-    while (!bytes.empty()) {
-      const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
-      if (put <= 0) return refuse(errno == ENOSPC ? 400 : 500, "Saving stream failed: the file cannot be written");
-      bytes.remove_prefix(static_cast<std::size_t>(put));
-    }
+  UploadFile file(parts_.folder, target);
+  if (auto opened = co_await patiently(call, [&] { return file.open(said_length(call)); }); !opened) co_return opened;
+  std::string piece;
+  const FormReader::Sink collect = [&](std::string_view bytes) -> Result<void> {
+    piece += bytes;
     return {};
   };
-  Result<void> received;
+  std::optional<FormReader> reader;
   if (form) {
     const auto boundary = boundary_of(call.request().headers.find("Content-Type").value_or(""));
     if (!boundary) co_return refuse(400, "the body must be a multipart form");
-    FormReader reader(*boundary, store);
-    received = co_await call.stream_body([&](std::string_view bytes) { return reader.put(bytes); });
-    if (received) received = reader.finish();
-  } else {
-    received = co_await call.stream_body(store);
+    reader.emplace(*boundary, collect);
   }
-  if (!received) ::unlinkat(folder->get(), disks::upload_file, 0);
+  const auto store = [&]() -> Task<Result<void>> {
+    auto stored = co_await patiently(call, [&] { return file.write(piece); });
+    piece.clear();
+    co_return stored;
+  };
+  auto received = co_await call.stream_body([&](std::string_view bytes) -> Task<Result<void>> {
+    if (auto taken = reader ? reader->put(bytes) : collect(bytes); !taken) co_return taken;
+    if (piece.size() < limits::upload_piece_bytes) co_return Result<void>();
+    co_return co_await store();
+  });
+  if (received && reader) received = reader->finish();
+  if (received && !piece.empty()) received = co_await store();
+  if (received) received = co_await patiently(call, [&] { return file.accept(); });
+  if (!received) co_await forget(call, target);
   co_return received;
 }
 
-// UPL-29, UPL-30: what can be said at once of the format, before an asynchronous upload is answered.
-Result<void> UploadService::Work::accept(const UploadTarget& target) const {
-  auto disks = disks::DiskFolder::open(parts_.folder);
-  const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
-  if (!folder) return refuse(500, fmt::format("Saving stream failed: {}", folder.error().message));
-  const auto head = disks::read_head(folder->get(), disks::upload_file, disks::magic_bytes);
-  if (!head) return refuse(500, fmt::format("Saving stream failed: {}", head.error().message));
-  if (head->size() < disks::magic_bytes && !target.image.archive)
-    return refuse(400, "Saving stream failed: the upload is shorter than any image");
-  const disks::ImageFormat format = disks::format_of(*head);
-  if (auto checked = disks::check_head(format, *head); !checked)
-    return refuse(400, fmt::format("Saving stream failed: {}", checked.error().message));
-  struct stat file{};
-  if (::fstatat(folder->get(), disks::upload_file, &file, AT_SYMLINK_NOFOLLOW) != 0)
-    return refuse(500, "Saving stream failed: the file cannot be read");
-  // UPL-29. Told now where it can be: an asynchronous upload that fails later is waited for, for a day.
-  const bool plain = !target.image.archive && disks::packing_of(*head) == disks::Packing::none;
-  const auto size = disks::claimed_size(format, *head, static_cast<std::uint64_t>(file.st_size));
-  if (plain && size && *size > static_cast<std::uint64_t>(target.image.size))
-    return refuse(400, fmt::format("Saving stream failed: the image has {} bytes, and the PVC has room for {}", *size,
-                                   target.image.size));
-  return {};
-}
-
 // What came is of no use.
-void UploadService::Work::forget(const UploadTarget& target) const {
-  auto disks = disks::DiskFolder::open(parts_.folder);
-  const auto folder = disks ? disks->claim(target.name) : std::unexpected(disks.error());
-  if (folder) ::unlinkat(folder->get(), disks::upload_file, 0);
+Task<void> UploadService::Work::forget(Call& call, const UploadTarget& target) {
+  (void)co_await patiently(call, [&]() -> Result<void> {
+    UploadFile(parts_.folder, target).remove();
+    return {};
+  });
 }
 
 Task<Result<void>> UploadService::Work::convert(Call& call, const UploadTarget& target, bool async) {
-  if (auto good = accept(target); !good) {
-    forget(target);
-    co_return good;
-  }
   parts_.disks.start({.id = target.job(),
                       .claim = target.name,
                       .claim_uid = target.uid,
@@ -257,7 +223,7 @@ Task<Result<void>> UploadService::Work::carry_out(Call& call, const Endpoint& en
   // UPL-02: bytes may have come for hours.
   const auto still = look_for(*right);
   if (!still || !still->ready || still->target.uid != target.uid) {
-    forget(target);
+    co_await forget(call, target);
     co_return refuse(503, "the PVC is not ready for an upload any more: it was deleted, or a VMI uses it");
   }
   co_return co_await convert(call, target, *course == Course::receive_async);
