@@ -15,6 +15,7 @@ namespace vg::hypervisor {
 struct GuestFolders {
   std::vector<std::string> write = {};  // of guests and of libvirt
   std::vector<std::string> read = {};   // images that guests share
+  std::vector<std::string> load = {};   // what is loaded into QEMU
 };
 
 // Pure: the folders, and of the rest of the host what programs and devices need.
@@ -28,9 +29,20 @@ std::optional<sandbox::PathRule> rule_of(std::string_view word);
 struct Confinement {
   std::vector<std::string> words = {};  // for the reaper
   std::string missing = {};             // why there are none
+  std::string reach = {};               // what they reach of others although there are
 };
-// With Mode::required a host that cannot is an error. `bridges`: guests are attached to bridges of the host by a
-// program that becomes root, which nobody below a confined libvirtd can.
-Result<Confinement> confine_guests(sandbox::Mode mode, const GuestFolders& folders, int landlock_abi, bool bridges);
+struct GuestHost {
+  int landlock_abi = 0;
+  // Guests are attached to bridges of the host by a program that becomes root, which nobody below a confined libvirtd
+  // can.
+  bool bridges = false;
+  std::string why_not_isolated = {};  // they cannot have a view of the file system of their own (sandbox/isolate.h)
+};
+// With Mode::required a host that cannot is an error.
+Result<Confinement> confine_guests(sandbox::Mode mode, const GuestFolders& folders, const GuestHost& host);
+
+// Whether those below a reaper that is started with these words signal nobody but each other, and so no guest that an
+// earlier one has left.
+bool signals_stay_within(const std::vector<std::string>& words, int landlock_abi);
 
 }  // namespace vg::hypervisor

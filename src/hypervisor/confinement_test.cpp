@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "hypervisor/reaper.h"
+
 namespace vg::hypervisor {
 namespace {
 
@@ -30,6 +32,27 @@ TEST(Confinement, TheFolderThatMakingATpmNeeds) {
   EXPECT_THAT(visible_to_guests({.write = {"/tmp/state/nodes"}}), Not(Contains(temporary))) << "the store is there too";
 }
 
+TEST(Confinement, NoFolderOfTheHostThatTheServerIsIn) {
+  EXPECT_THAT(visible_to_guests(folders), Contains(PathRule{"/srv", Access::data}));
+  EXPECT_THAT(visible_to_guests({.write = {"/srv/virtgate/nodes"}}), Not(Contains(PathRule{"/srv", Access::data})));
+}
+
+TEST(Confinement, WhatIsLoadedIsNotWritten) {
+  const auto rules = visible_to_guests({.load = {"/state/nodes/node01/libvirt.guard"}});
+  EXPECT_THAT(rules, Contains(PathRule{"/state/nodes/node01/libvirt.guard", Access::program}));
+}
+
+TEST(Confinement, SaysWhatStaysReachable) {
+  const auto whole = confine_guests(Mode::on, folders, {.landlock_abi = 7});
+  EXPECT_EQ(whole->reach, "");
+  EXPECT_EQ(whole->words.front(), isolate_word);
+  const auto old = confine_guests(Mode::on, folders, {.landlock_abi = 5, .why_not_isolated = "EPERM"});
+  EXPECT_THAT(old->reach, testing::AllOf(HasSubstr("signals"), HasSubstr("sockets"), HasSubstr("EPERM")));
+  EXPECT_THAT(old->words, SizeIs(visible_to_guests(folders).size())) << "the files are kept from them all the same";
+  EXPECT_FALSE(confine_guests(Mode::required, folders, {.landlock_abi = 5}));
+  EXPECT_FALSE(confine_guests(Mode::required, folders, {.landlock_abi = 7, .why_not_isolated = "EPERM"}));
+}
+
 TEST(Confinement, RulesAsWords) {
   for (const PathRule& rule : visible_to_guests(folders)) EXPECT_EQ(rule_of(word_of(rule)), rule);
   for (const char* word : {"", "@", "@w", "/usr/sbin/libvirtd", "@z/x", "@wrelative", "--config"})
@@ -37,7 +60,8 @@ TEST(Confinement, RulesAsWords) {
 }
 
 TEST(Confinement, WhenThereIsNone) {
-  EXPECT_THAT(confine_guests(Mode::on, folders, 7, false)->words, SizeIs(visible_to_guests(folders).size()));
+  EXPECT_THAT(confine_guests(Mode::on, folders, {.landlock_abi = 7})->words,
+              SizeIs(1 + visible_to_guests(folders).size()));
   struct Row {
     Mode mode;
     int abi;
@@ -46,14 +70,21 @@ TEST(Confinement, WhenThereIsNone) {
   };
   for (const Row& row : {Row{Mode::off, 7, false, "--sandbox=off"}, Row{Mode::on, 0, false, "Landlock"},
                          Row{Mode::on, 7, true, "qemu-bridge-helper"}}) {
-    const auto made = confine_guests(row.mode, folders, row.abi, row.bridges);
+    const auto made = confine_guests(row.mode, folders, {.landlock_abi = row.abi, .bridges = row.bridges});
     ASSERT_TRUE(made);
     EXPECT_THAT(made->words, IsEmpty());
     EXPECT_THAT(made->missing, HasSubstr(row.missing));
   }
-  EXPECT_FALSE(confine_guests(Mode::required, folders, 0, false));
-  EXPECT_FALSE(confine_guests(Mode::required, folders, 7, true));
-  EXPECT_TRUE(confine_guests(Mode::required, folders, 7, false));
+  EXPECT_FALSE(confine_guests(Mode::required, folders, {.landlock_abi = 0}));
+  EXPECT_FALSE(confine_guests(Mode::required, folders, {.landlock_abi = 7, .bridges = true}));
+  EXPECT_TRUE(confine_guests(Mode::required, folders, {.landlock_abi = 7}));
+}
+
+TEST(Confinement, WhoSignalsNobodyElse) {
+  const auto words = confine_guests(Mode::on, folders, {.landlock_abi = 7})->words;
+  EXPECT_TRUE(signals_stay_within(words, 7));
+  EXPECT_FALSE(signals_stay_within(words, 5)) << "every process of the user";
+  EXPECT_FALSE(signals_stay_within({"/proc/self/exe", "reap"}, 7)) << "not confined";
 }
 
 }  // namespace

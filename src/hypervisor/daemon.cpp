@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -26,12 +27,15 @@
 #include "base/hypervisor_limits.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "hypervisor/confinement.h"
 #include "hypervisor/daemon_leftovers.h"
 #include "hypervisor/daemon_process.h"
 #include "hypervisor/daemon_settings.h"
 #include "hypervisor/guard.h"
 #include "hypervisor/host_facts.h"
+#include "hypervisor/reaper.h"
 #include "hypervisor/unattended.h"
+#include "sandbox/landlock.h"
 
 namespace vg::hypervisor {
 namespace {
@@ -56,7 +60,10 @@ Result<void> own_folder(const std::string& path) {
 }
 
 Result<std::string> host_identity(const DaemonPlaces& places) {
-  if (auto known = read_file(places.identity(), uuid_bytes); known && known->size() == uuid_bytes) return *known;
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-'; };
+  if (auto known = read_file(places.identity(), uuid_bytes);
+      known && known->size() == uuid_bytes && std::ranges::all_of(*known, is_digit))
+    return *known;
   std::string fresh = uuid_v4();
   if (auto written = write_file(places.identity(), fresh, 0600); !written) return fail(written.error());
   return fresh;
@@ -85,9 +92,10 @@ Result<void> link_to(const std::string& folder, const std::string& link) {
   return {};
 }
 
-// An older start may have made a folder there; it stays then, and is used.
+// An older start may have made a folder there; it stays then, and is used. Or a link, to one that was shared.
 void share_capabilities(const std::string& shared, const DaemonPlaces& places) {
   std::error_code error;
+  if (shared.empty() && fs::is_symlink(places.capabilities(), error)) fs::remove(places.capabilities(), error);
   if (shared.empty() || fs::exists(places.capabilities(), error)) return;
   if (!own_folder(shared)) return;
   fs::create_directories(fs::path(places.capabilities()).parent_path(), error);
@@ -129,17 +137,51 @@ void shorten(const std::string& log) {
   log::warning("emptied a log of the hypervisor that grew too long", {{"file", log}});
 }
 
+// What those paths lead to now; nothing while one leads nowhere.
+std::string identities_of(const std::vector<std::string>& paths) {
+  std::string text;
+  for (const std::string& path : paths) {
+    struct stat found{};
+    if (::stat(path.c_str(), &found) != 0) return {};
+    text += fmt::format("{}:{} {}\n", found.st_dev, found.st_ino, path);
+  }
+  return text;
+}
+
+// The rules of the reaper that runs are about folders that are not there any more.
+bool reaches_others(const DaemonPlaces& places, const std::vector<std::string>& reached) {
+  const auto then = read_file(places.reached(), limits::reached_file_bytes_max);
+  const std::string now = identities_of(reached);
+  return then && !now.empty() && *then != now;
+}
+
+// libvirt has a file for each guest that runs.
+bool has_guests(const DaemonPlaces& places) {
+  std::error_code error;
+  return std::ranges::any_of(fs::directory_iterator(places.status(), error),
+                             [](const fs::directory_entry& entry) { return entry.path().extension() == ".xml"; });
+}
+
+// What an earlier reaper has left: the next libvirtd could not end it.
+void end_earlier(const DaemonPlaces& places) {
+  if (const auto running = listener_of(places.socket())) end_process(*running);
+  end_guests(places.status(), places.runtime);
+}
+
 class RunningDaemon final : public LibvirtDaemon {
  public:
-  RunningDaemon(DaemonPlaces places, std::vector<std::string> command, std::vector<std::string> environment, File lock)
+  RunningDaemon(DaemonPlaces places, std::vector<std::string> reached, Reaper reaper, std::function<void()> lost,
+                File lock)
       : places_(std::move(places)),
-        command_(std::move(command)),
-        environment_(std::move(environment)),
+        reached_(std::move(reached)),
+        reaper_(std::move(reaper)),
+        lost_(std::move(lost)),
         lock_(std::move(lock)),
-        wake_(::eventfd(0, EFD_CLOEXEC)) {}
+        wake_(::eventfd(0, EFD_CLOEXEC)),
+        child_(reaper_->take_process()) {}
   ~RunningDaemon() override { leave(); }
 
-  Result<void> find_or_start() {
+  Result<void> begin() override {
     if (auto found = listener_of(places_.socket())) {
       log::info("found the libvirtd of this node", {{"pid", found->pid}});
       take(std::move(*found));
@@ -154,7 +196,8 @@ class RunningDaemon final : public LibvirtDaemon {
     leave();
     if (process_.handle) end_process(process_);
     take({});
-    for (const Process& child : children_) wait_for_end(child, limits::libvirtd_pause);
+    reaper_.reset();
+    if (child_.handle) wait_for_end(child_, limits::libvirtd_pause);
   }
   void restart() override {
     const auto hanging = listener_of(places_.socket());
@@ -182,24 +225,26 @@ class RunningDaemon final : public LibvirtDaemon {
 
   Result<void> start() {
     replace_holder();
-    clear_unreadable(places_.status());
+    clear_unreadable(places_.status(), places_.runtime);
     clear_forgotten(places_.status(), places_.domain_folders());
-    end_unattended_migrations(places_.status());
-    auto started = start_apart(command_, environment_, places_.log());
-    if (!started) return fail(started.error());
+    end_unattended_migrations(places_.status(), places_.runtime);
+    if (!reaper_->start_command()) {
+      if (lost_) lost_();
+      return fail(Status::internal_error("the process above libvirtd is gone; the node starts again"));
+    }
     const auto deadline = steady_clock::now() + limits::libvirtd_ready_max;
     while (true) {
       if (auto listener = listener_of(places_.socket())) {
         take(std::move(*listener));
         break;
       }
-      if (wait_for_end(*started, milliseconds(10)))
+      pollfd told{.fd = reaper_->descriptor(), .events = POLLIN, .revents = 0};
+      if (::poll(&told, 1, 10) > 0 && reaper_->has_ended())
         return fail(Status::internal_error(fmt::format("libvirtd ended at its start: see {}", places_.log())));
       if (steady_clock::now() < deadline) continue;
-      end_process(*started);
+      if (const auto holder = holder_of(places_.pid_file())) end_process(*holder);
       return fail(Status::internal_error(fmt::format("libvirtd does not answer: see {}", places_.log())));
     }
-    children_.push_back(std::move(*started));
     log::info("started a libvirtd for this node", {{"pid", process_.pid}, {"socket", places_.socket()}});
     return {};
   }
@@ -212,15 +257,14 @@ class RunningDaemon final : public LibvirtDaemon {
 
   void watch() {
     while (true) {
-      std::vector<pollfd> watched = {{.fd = wake_.get(), .events = POLLIN, .revents = 0},
-                                     {.fd = process_.handle.get(), .events = POLLIN, .revents = 0}};
-      for (const Process& child : children_)
-        watched.push_back({.fd = child.handle.get(), .events = POLLIN, .revents = 0});
+      std::array<pollfd, 3> watched = {{{.fd = wake_.get(), .events = POLLIN, .revents = 0},
+                                        {.fd = process_.handle.get(), .events = POLLIN, .revents = 0},
+                                        {.fd = child_.handle.get(), .events = POLLIN, .revents = 0}}};
       const int ready =
-          ::poll(watched.data(), watched.size(), static_cast<int>(milliseconds(limits::hypervisor_log_look).count()));
+          ::poll(watched.data(), watched.size(), static_cast<int>(milliseconds(limits::reached_look).count()));
       if (ready > 0 && watched[0].revents != 0) return;
-      if (ready == 0) shorten_logs();
-      std::erase_if(children_, [](const Process& child) { return wait_for_end(child, milliseconds(0)); });
+      if (ready == 0) look_around();
+      if (child_.handle && wait_for_end(child_, milliseconds(0))) child_ = {};
       if (ready > 0 && watched[1].revents != 0 && !start_again()) return;
     }
   }
@@ -237,6 +281,18 @@ class RunningDaemon final : public LibvirtDaemon {
     return false;
   }
 
+  void look_around() {
+    // This process and all below it are confined to what was there when they started: the next ones reach what is there
+    // now. Guests that run are left alone.
+    if (lost_ && reaches_others(places_, reached_) && !has_guests(places_)) {
+      log::warning("a folder that guests reach was replaced; the node starts again for it", {});
+      lost_();
+    }
+    if (steady_clock::now() < logs_due_) return;
+    logs_due_ = steady_clock::now() + limits::hypervisor_log_look;
+    shorten_logs();
+  }
+
   void shorten_logs() const {
     shorten(places_.log());
     std::error_code error;
@@ -251,10 +307,13 @@ class RunningDaemon final : public LibvirtDaemon {
   }
 
   const DaemonPlaces places_;
-  const std::vector<std::string> command_, environment_;
+  const std::vector<std::string> reached_;
+  steady_clock::time_point logs_due_ = steady_clock::now() + limits::hypervisor_log_look;
+  std::optional<Reaper> reaper_;
+  const std::function<void()> lost_;
   const File lock_, wake_;
-  Process process_;                // of the watcher while it runs, like the next
-  std::vector<Process> children_;  // that are to be reaped: libvirtd, or what started it
+  Process process_;  // of the watcher while it runs, like the next
+  Process child_;    // the reaper, if this process has started it
   std::atomic<int> pid_{0};
   std::jthread watcher_;
 };
@@ -271,11 +330,15 @@ Result<void> allowed_here(const DaemonOptions& options) {
 
 }  // namespace
 
+std::vector<std::string> guard_folders(const DaemonOptions& options) {
+  return DaemonPlaces{.kept = options.folder, .runtime = options.runtime}.guard_folders();
+}
+
 std::string daemon_uri(const std::string& runtime) {
   return "qemu+unix:///session?socket=" + DaemonPlaces{.kept = {}, .runtime = runtime}.socket();
 }
 
-Result<std::unique_ptr<LibvirtDaemon>> LibvirtDaemon::run(const DaemonOptions& options) {
+Result<std::unique_ptr<LibvirtDaemon>> LibvirtDaemon::prepare(const DaemonOptions& options) {
   if (auto allowed = allowed_here(options); !allowed) return fail(allowed.error());
   auto program = installed_program(options.program);
   if (!program) return fail(program.error());
@@ -285,12 +348,30 @@ Result<std::unique_ptr<LibvirtDaemon>> LibvirtDaemon::run(const DaemonOptions& o
   if (!lock) return fail(lock.error());
   if (auto written = write_settings(places); !written) return fail(written.error());
   share_capabilities(options.capabilities, places);
-  const auto guard = install_guard({places.kept, places.runtime});
+  const auto guard = install_guard(places.guard_folders());
   if (!guard) return fail(guard.error());
-  auto daemon =
-      std::make_unique<RunningDaemon>(places, daemon_command(options.reaper, *program, places),
-                                      daemon_environment(places, link_drivers(places), *guard), std::move(*lock));
-  if (auto begun = daemon->find_or_start(); !begun) return fail(begun.error());
+  const Reaper::Start wanted{.socket = places.reaper(),
+                             .command = daemon_command(options.reaper, *program, places),
+                             .environment = daemon_environment(places, link_drivers(places), *guard),
+                             .log = places.log()};
+  auto reaper = Reaper::find_or_start(wanted);
+  if (reaper && !reaper->is_new() && reaches_others(places, options.reached) && !has_guests(places)) {
+    if (const auto running = listener_of(places.socket())) end_process(*running);
+    ::unlink(wanted.socket.c_str());  // the one that listens there ends, for nobody is connected and nothing is left
+    reaper = Reaper::find_or_start(wanted);
+  }
+  if (!reaper) return fail(reaper.error());
+  if (reaper->is_new() && signals_stay_within(options.reaper, sandbox::landlock_abi())) end_earlier(places);
+  if (reaper->is_new())
+    if (auto noted = write_file(places.reached(), identities_of(options.reached), 0600); !noted)
+      return fail(noted.error());
+  return std::make_unique<RunningDaemon>(places, options.reached, std::move(*reaper), options.lost, std::move(*lock));
+}
+
+Result<std::unique_ptr<LibvirtDaemon>> LibvirtDaemon::run(const DaemonOptions& options) {
+  auto daemon = prepare(options);
+  if (!daemon) return daemon;
+  if (auto begun = (*daemon)->begin(); !begun) return fail(begun.error());
   return daemon;
 }
 

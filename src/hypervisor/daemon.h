@@ -3,6 +3,7 @@
 // go on when the node's process ends, and the next one finds them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,10 +18,19 @@ struct DaemonOptions {
   // Where it is remembered what each QEMU can do, which takes seconds to find out; several daemons of one user may
   // share it. Among what is kept, unless given.
   std::string capabilities = {};
-  // The words of a program that calls run_reaper() with what follows them; libvirtd is started by it then.
+  // The words of a program that calls run_reaper() with what follows them.
   std::vector<std::string> reaper = {};
   std::string program = {};  // of libvirtd; the installed one unless given
+  // Folders that `reaper` lets guests reach. Such rules are about what is there when it starts: when something else is,
+  // because a file system was mounted there or a folder put back, and no guest runs, it is replaced.
+  std::vector<std::string> reached = {};
+  // Called, by a thread of its own, when the reaper is gone or has to be replaced: this process can start no other,
+  // the next one will.
+  std::function<void()> lost = nullptr;
 };
+
+// Folders of a daemon that what it runs reads and loads from, and must not write.
+std::vector<std::string> guard_folders(const DaemonOptions& options);
 
 class LibvirtDaemon {
  public:
@@ -28,6 +38,9 @@ class LibvirtDaemon {
   // one whenever it ends (RUN-DIR-04). Refused for root, whose libvirtd is the machine's, and while another process
   // looks after the same folder.
   static Result<std::unique_ptr<LibvirtDaemon>> run(const DaemonOptions& options);
+  // The same in two steps. The first needs rights that a node gives up (cmd/node/confine.h) and starts no thread.
+  static Result<std::unique_ptr<LibvirtDaemon>> prepare(const DaemonOptions& options);
+  virtual Result<void> begin() = 0;
 
   // Lets go of it: it runs on.
   virtual ~LibvirtDaemon() = default;
@@ -36,7 +49,7 @@ class LibvirtDaemon {
   // Kills the one that runs, which hangs; the next one follows.
   virtual void restart() = 0;
 
-  virtual std::string uri() const = 0;  // for LibvirtHypervisor, and as destination of migrations
+  virtual std::string uri() const = 0;                              // for LibvirtHypervisor
   virtual std::string log_of(const std::string& domain) const = 0;  // what QEMU wrote
   virtual int pid() const = 0;                                      // of the one that runs now; 0: none
 };

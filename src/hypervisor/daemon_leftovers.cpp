@@ -18,22 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The QEMU of that domain, if it is one: numbers of processes are used again.
-std::optional<Process> guest_process(const fs::path& pid_file, const std::string& domain) {
-  const auto text = read_file(pid_file, limits::pid_file_bytes_max);
-  int pid = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), pid).ec != std::errc() || pid <= 1) return {};
-  auto process = process_of(pid);
-  const auto words = read_file(fmt::format("/proc/{}/cmdline", pid), limits::live_document_bytes_max);
-  if (!process || !words || !words->contains(fmt::format("guest={},", domain))) return {};
-  return process;
-}
-
-void clear_status(const fs::path& file, std::string_view why) {
+void clear_status(const fs::path& file, const std::string& runtime, std::string_view why) {
   std::error_code error;
   const std::string domain = file.stem();
   const fs::path pid_file = fs::path(file).replace_extension(".pid");
-  const auto guest = guest_process(pid_file, domain);
+  const auto guest = guest_process(pid_file, domain, runtime);
   log::error("libvirt's status of a domain cannot be used; its QEMU is ended, and the guest has failed",
              {{"domain", domain}, {"pid", guest ? guest->pid : 0}, {"reason", why}});
   if (guest) {
@@ -45,6 +34,34 @@ void clear_status(const fs::path& file, std::string_view why) {
 }
 
 }  // namespace
+
+std::optional<Process> guest_process(const std::string& pid_file, const std::string& domain,
+                                     const std::string& runtime) {
+  const auto text = read_file(pid_file, limits::pid_file_bytes_max);
+  int pid = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), pid).ec != std::errc() || pid <= 1) return {};
+  auto process = process_of(pid);
+  const auto words = read_file(fmt::format("/proc/{}/cmdline", pid), limits::live_document_bytes_max);
+  if (!process || !words || !words->contains(fmt::format("guest={},", domain)) || !words->contains(runtime + "/"))
+    return {};
+  return process;
+}
+
+void end_guests(const std::string& status_folder, const std::string& runtime) {
+  std::vector<Process> ending;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(status_folder, error)) {
+    if (entry.path().extension() != ".xml") continue;
+    const std::string domain = entry.path().stem();
+    auto guest = guest_process(fs::path(entry.path()).replace_extension(".pid"), domain, runtime);
+    if (!guest) continue;
+    log::error("the process above libvirtd is another one, below which nobody may end this guest; its QEMU is ended",
+               {{"domain", domain}, {"pid", guest->pid}});
+    kill_process(*guest);
+    ending.push_back(std::move(*guest));
+  }
+  for (const Process& guest : ending) wait_for_end(guest, limits::libvirtd_stop_max);
+}
 
 bool is_whole_status(std::string_view text) {
   const auto end = text.find_last_not_of(" \t\r\n");
@@ -58,16 +75,16 @@ bool names_process(std::string_view text) {
   return !text.substr(begin, text.find('>', begin) - begin).contains(" pid='0'");
 }
 
-void clear_unreadable(const std::string& status_folder) {
+void clear_unreadable(const std::string& status_folder, const std::string& runtime) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(status_folder, error)) {
     if (entry.path().extension() == ".new") fs::remove(entry.path(), error);
     if (entry.path().extension() != ".xml") continue;
     const auto text = read_file(entry.path(), limits::live_document_bytes_max);
     if (text && !is_whole_status(*text))
-      clear_status(entry.path(), "it is not whole");
+      clear_status(entry.path(), runtime, "it is not whole");
     else if (text && !names_process(*text))
-      clear_status(entry.path(), "it names no process");
+      clear_status(entry.path(), runtime, "it names no process");
   }
 }
 

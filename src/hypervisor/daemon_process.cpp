@@ -33,6 +33,8 @@ File::~File() {
 
 namespace {
 
+constexpr int peer_pidfd = 77;  // SO_PEERPIDFD of Linux 6.5, which the C library does not know yet
+
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> all;
   for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));  // posix_spawn changes nothing
@@ -42,12 +44,13 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 class SpawnSettings {
  public:
-  explicit SpawnSettings(int log) {
+  SpawnSettings(int log, int given) {
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, log, 1);
     posix_spawn_file_actions_adddup2(&files, log, 2);
-    posix_spawn_file_actions_addclosefrom_np(&files, 3);
+    posix_spawn_file_actions_adddup2(&files, given, 3);
+    posix_spawn_file_actions_addclosefrom_np(&files, 4);
     posix_spawn_file_actions_addchdir_np(&files, "/");
     posix_spawnattr_init(&attributes);
     sigset_t none, all;
@@ -71,10 +74,10 @@ class SpawnSettings {
 }  // namespace
 
 Result<Process> start_apart(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                            const std::string& log) {
+                            const std::string& log, int given) {
   const File output(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!output) return system_failed(fmt::format("cannot write {}", log));
-  const SpawnSettings settings(output.get());
+  const SpawnSettings settings(output.get(), given);
   Process process;
   errno = posix_spawn(&process.pid, command.front().c_str(), &settings.files, &settings.attributes,
                       pointers(command).data(), pointers(environment).data());
@@ -100,7 +103,11 @@ std::optional<Process> listener_of(const std::string& socket_path) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) return {};
-  return process_of(peer.pid);
+  int handle = -1;
+  size = sizeof handle;
+  if (::getsockopt(socket.get(), SOL_SOCKET, peer_pidfd, &handle, &size) == 0)
+    return Process{.pid = peer.pid, .handle = File(handle)};
+  return errno == ENOPROTOOPT ? process_of(peer.pid) : std::nullopt;
 }
 
 std::optional<Process> holder_of(const std::string& pid_file) {

@@ -37,9 +37,11 @@ struct Process {
 };
 
 // In a session of its own, without our descriptors, signals and environment; what it prints is appended to the log.
+// `given` is its descriptor 3.
 Result<Process> start_apart(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                            const std::string& log);
-// The process that listens on this socket; nothing when nobody does.
+                            const std::string& log, int given);
+// The process that listens on this socket; nothing when nobody does. The kernel keeps who it was: others who come to
+// have its number are not meant.
 std::optional<Process> listener_of(const std::string& socket);
 // The process that has locked this pid file, as libvirtd does; nothing when nobody has.
 std::optional<Process> holder_of(const std::string& pid_file);

@@ -11,17 +11,18 @@ std::string daemon_config_text(std::string_view host_uuid) {
   constexpr std::size_t workers = limits::hypervisor_control_threads + limits::hypervisor_question_threads +
                                   limits::hypervisor_job_threads + limits::hypervisor_watch_threads + 8;
   return fmt::format(
-      "host_uuid = \"{}\"\n"
+      "host_uuid = \"{1}\"\n"
       "auth_unix_rw = \"none\"\n"
       "auth_unix_ro = \"none\"\n"
       "min_workers = 2\n"
-      "max_workers = {}\n"
+      "max_workers = {0}\n"
+      "max_client_requests = {0}\n"  // we are one client; with the usual five, five silent agents hold up every guest
       "prio_workers = 2\n"
       "admin_min_workers = 1\n"
       "admin_max_workers = 1\n"
       "log_level = 4\n"
       "log_outputs = \"4:stderr\"\n",
-      host_uuid, workers);
+      workers, host_uuid);
 }
 
 std::string qemu_config_text(bool emulated) {

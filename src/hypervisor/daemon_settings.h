@@ -19,6 +19,7 @@ struct DaemonPlaces {
   std::string data() const { return kept + "/data"; }
   std::string drivers() const { return kept + "/drivers"; }
   std::string identity() const { return kept + "/host_uuid"; }
+  std::string reached() const { return kept + "/reached"; }
   std::string log() const { return kept + "/libvirtd.log"; }
   std::string guest_logs() const { return cache() + "/libvirt/qemu/log"; }
   std::string capabilities() const { return cache() + "/libvirt/qemu/cache/capabilities"; }
@@ -31,6 +32,9 @@ struct DaemonPlaces {
     return {config() + "/libvirt/qemu/lib", config() + "/libvirt/qemu/channel/target"};
   }
   std::string pid_file() const { return runtime + "/libvirtd.pid"; }
+  // Beside the folders that libvirtd and QEMU can write: the reaper's socket, and what is loaded into QEMU.
+  std::string reaper() const { return runtime + ".reaper"; }
+  std::vector<std::string> guard_folders() const { return {kept + ".guard", runtime + ".guard"}; }
 };
 
 std::string daemon_config_text(std::string_view host_uuid);

@@ -2,6 +2,10 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "base/files.h"
 
@@ -27,6 +31,10 @@ Result<std::string> install_guard(const std::vector<std::string>& folders) {
     std::string path = folder + "/loopback_guard.so";
     if (path.find_first_of(" :") != std::string::npos) {
       problem = fmt::format("{} has a space or a colon in its path", folder);
+      continue;
+    }
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+      problem = fmt::format("cannot create {}: {}", folder, std::strerror(errno));
       continue;
     }
     if (auto written = write_file(path, loopback_guard_image(), 0500); !written) return fail(written.error());

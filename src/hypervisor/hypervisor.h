@@ -86,6 +86,7 @@ struct DomainStats {
 // Spec launch 5.1.
 struct MigrationRequest {
   std::string destination_uri = {}, migrate_uri = {}, disks_uri = {};  // an empty disks_uri: none to copy
+  std::string relay = {};  // a path, for a socket that leads to the destination's and that this node's libvirtd sees
   std::string destination_name = {}, destination_xml = {};
   std::vector<std::string> disks = {};  // to be copied, by target
   std::uint64_t bandwidth_mib = 0;

@@ -21,6 +21,9 @@ bool Lanes::submit(Lane lane, std::string domain, Work work, Work deliver) {
   const std::lock_guard lock(state_->mutex);
   Queue& queue = state_->queues[index];
   if (state_->stopping || state_->waiting >= limits::hypervisor_calls_waiting_max) return false;
+  if (const auto of_domain = queue.waiting.find(domain);
+      of_domain != queue.waiting.end() && of_domain->second.size() >= limits::hypervisor_domain_calls_waiting_max)
+    return false;
   if (queue.ready.size() >= queue.idle && queue.threads < threads_of[index]) {
     try {
       std::thread([state = state_, index] { run(state, index); }).detach();

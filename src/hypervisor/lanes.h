@@ -40,7 +40,7 @@ class Lanes {
   Lanes& operator=(const Lanes&) = delete;
 
   // `deliver` is called after the work, by the same thread, unless stop() was called meanwhile: what it uses must live
-  // until then. False when too much waits, or after stop().
+  // until then. False when too much waits, for this domain or in all, or after stop().
   using Work = std::move_only_function<void()>;
   bool submit(Lane lane, std::string domain, Work work, Work deliver);
   // Drops what waits, and waits for what is done, for a while. Nothing is delivered from then on. Jobs are not waited

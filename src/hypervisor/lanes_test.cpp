@@ -58,6 +58,22 @@ TEST(Lanes, OthersDoNotWaitForADomainThatHangs) {
   EXPECT_THAT(std::vector(all.begin() + 2, all.end()), ElementsAre(1, 2));
 }
 
+TEST(Lanes, OneDomainFillsItsOwnQueueAlone) {
+  std::latch begun(1), hanging(1);
+  Diary diary;
+  Lanes lanes;
+  ASSERT_TRUE(lanes.submit(Lane::questions, "a", [&] { begun.count_down(), hanging.wait(); }, [] {}));
+  begun.wait();
+  std::size_t taken = 0;
+  while (taken < limits::hypervisor_calls_waiting_max && lanes.submit(Lane::questions, "a", [] {}, [] {})) ++taken;
+  const bool other = lanes.submit(Lane::questions, "b", [&] { diary.write(1); }, [] {});
+  const bool its_end = lanes.submit(Lane::control, "a", [&] { diary.write(2); }, [] {});
+  hanging.count_down();
+  EXPECT_EQ(taken, limits::hypervisor_domain_calls_waiting_max);
+  ASSERT_TRUE(other && its_end);
+  EXPECT_THAT(diary.await(2), ::testing::UnorderedElementsAre(1, 2));
+}
+
 TEST(Lanes, NothingIsTakenOrDeliveredAfterTheEnd) {
   std::latch begun(1), hanging(1);
   std::atomic<int> delivered = 0;

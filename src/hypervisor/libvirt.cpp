@@ -92,9 +92,10 @@ class Libvirt final : public LibvirtHypervisor {
   Task<Result<void>> reboot(Core& core, std::string name) override {
     const DomainPtr seen = find(name);
     const bool agent = seen && seen->agent_connected, acpi = seen && seen->xml && seen->xml->contains("<acpi/>");
-    return control(core, std::move(name), [agent, acpi](virDomainPtr domain, const ConnectionHandle&) {
-      return reboot_domain(domain, agent, acpi);
-    });
+    // A question: as long as its agent keeps silent, the guest can still be ended.
+    return on_domain<void>(
+        core, Lane::questions, std::move(name),
+        [agent, acpi](virDomainPtr domain, const ConnectionHandle&) { return reboot_domain(domain, agent, acpi); });
   }
 
   Task<Result<void>> change_device(Core& core, std::string name, Change change, std::string device_xml) override {

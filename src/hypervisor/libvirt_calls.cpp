@@ -97,10 +97,12 @@ Result<void> destroy_domain(virDomainPtr domain) {
 
 Result<void> reboot_domain(virDomainPtr domain, bool agent_connected, bool acpi) {
   if (agent_connected) {
-    if (virDomainReboot(domain, VIR_DOMAIN_REBOOT_GUEST_AGENT) == 0) return {};
-    // A guest that reboots may do so before it answers.
-    if (virGetLastErrorCode() == VIR_ERR_AGENT_UNRESPONSIVE) return {};
-    return fail(libvirt_error());
+    // virDomainReboot waits a minute for an agent that keeps silent.
+    const auto asked = ask_domain_agent(domain, R"({"execute":"guest-shutdown","arguments":{"mode":"reboot"}})",
+                                        limits::agent_reboot_max);
+    // A guest that reboots does not answer.
+    if (!asked && error_code(asked.error()) != VIR_ERR_AGENT_UNRESPONSIVE) return fail(asked.error());
+    return {};
   }
   if (!acpi)
     return fail(Status::internal_error(

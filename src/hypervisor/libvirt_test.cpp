@@ -243,6 +243,7 @@ TEST_F(LibvirtLive, MigratesFromNodeToNode) {
   MigrationRequest request{.destination_uri = there.daemon->uri(),
                            .migrate_uri = "unix://" + there.file("m"),
                            .disks_uri = "unix://" + there.file("n"),
+                           .relay = here.file("t"),
                            .destination_name = "ns_a",
                            .destination_xml = std::regex_replace(*document, std::regex(source), target),
                            .disks = {"vda"},

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hypervisor/libvirt_handles.h"
+#include "hypervisor/relay.h"
 #include "hypervisor/unattended.h"
 
 namespace vg::hypervisor {
@@ -48,10 +49,16 @@ std::string Parameters::value_of(std::string_view name) const {
 }
 
 Result<void> migrate_domain(virDomainPtr domain, const MigrationRequest& request) {
+  constexpr std::string_view mark = "socket=";
+  const auto at = request.destination_uri.find(mark);
+  if (at == std::string::npos) return fail(Status::internal_error("the destination of a migration has no socket"));
+  const std::string way = request.destination_uri.substr(0, at + mark.size()) + request.relay;
+  const auto relay = Relay::open(request.relay, request.destination_uri.substr(at + mark.size()));
+  if (!relay) return fail(relay.error());
   Parameters parameters;
   put_migration(request, parameters);
-  return done(virDomainMigrateToURI3(domain, request.destination_uri.c_str(), parameters.list(),
-                                     static_cast<unsigned>(parameters.count()), migration_flags(request)));
+  return done(virDomainMigrateToURI3(domain, way.c_str(), parameters.list(), static_cast<unsigned>(parameters.count()),
+                                     migration_flags(request)));
 }
 
 Result<void> release_cancelled_migration(virDomainPtr domain) {

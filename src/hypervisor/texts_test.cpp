@@ -1,4 +1,5 @@
 // What is told to libvirt and read from it, without any.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -13,6 +15,7 @@
 #include <thread>
 #include <tuple>
 
+#include "base/hypervisor_limits.h"
 #include "hypervisor/daemon.h"
 #include "hypervisor/daemon_leftovers.h"
 #include "hypervisor/daemon_settings.h"
@@ -69,11 +72,38 @@ TEST(Daemon, StatusesThatAreClearedAway) {
   put("full.xml", "");
   clear_forgotten(folder, made);
   EXPECT_THAT(left(), Contains("domain-7-never")) << "whose the empty status is cannot be known";
-  clear_unreadable(folder);
+  clear_unreadable(folder, "/r");
   clear_forgotten(folder, made);
   const auto found = left();
   std::filesystem::remove_all(folder);
   EXPECT_THAT(found, ElementsAre("domain-8-good", "good.pid", "good.xml", "lib", "other", "target"));
+}
+
+// Whoever took over a QEMU can write these files.
+TEST(Daemon, AProcessOfOthersIsNoGuest) {
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / "forged.pid";
+  const std::vector<std::string> waiting{"/bin/sh", "-c", "/bin/sleep 60; :", "guest=ns_a,debug-threads=on",
+                                         "file=/run/node01/c/lib/master-key.aes"};
+  const File null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const auto guest = start_apart(waiting, {}, "/dev/null", null.get());
+  ASSERT_TRUE(guest) << guest.error().message;
+  const auto found = [&](int pid, const char* domain, const char* runtime) {
+    std::ofstream(file) << pid;
+    const auto process = guest_process(file, domain, runtime);
+    return process ? process->pid : 0;
+  };
+  // The kernel shows the words of a program a moment after it has let it begin.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (found(guest->pid, "ns_a", "/run/node01") == 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  EXPECT_EQ(found(guest->pid, "ns_a", "/run/node01"), guest->pid);
+  EXPECT_EQ(found(guest->pid, "ns_b", "/run/node01"), 0);
+  EXPECT_EQ(found(guest->pid, "ns_a", "/run/node02"), 0) << "a guest of another node";
+  EXPECT_EQ(found(::getpid(), "ns_a", "/run/node01"), 0);
+  EXPECT_EQ(found(1, "ns_a", "/run/node01"), 0);
+  ::kill(-guest->pid, SIGKILL);
+  wait_for_end(*guest, std::chrono::seconds(10));
+  std::filesystem::remove(file);
 }
 
 TEST(Unattended, StepsToTheEndOfAMigration) {
@@ -144,9 +174,37 @@ TEST(Unattended, AMigrationThatWaitsForAWordIsEnded) {
   EXPECT_FALSE(end_migration(path, std::chrono::steady_clock::now() + std::chrono::seconds(1)));
 }
 
+// Whoever took over a QEMU can write any path into its status.
+TEST(Unattended, NobodyIsAskedOutsideOfTheRuntimeFolder) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "unattended";
+  std::filesystem::create_directories(folder / "own");
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  const std::string path = folder / "bus";
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const File listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 4), 0);
+  for (const std::string& forged : {path, (folder / "own/../bus").native()}) {
+    std::ofstream(folder / "a.xml") << fmt::format(
+        "<domstatus><job type='none' async='migration out'/><monitor path='{}' type='unix'/></domstatus>", forged);
+    end_unattended_migrations(folder, folder / "own");
+  }
+  EXPECT_LT(::accept(listener.get(), nullptr, nullptr), 0);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Daemon, SettingsOfItsOwn) {
   const DaemonPlaces places{.kept = "/k", .runtime = "/r"};
   EXPECT_THAT(daemon_config_text("some-uuid"), HasSubstr("host_uuid = \"some-uuid\"\n"));
+  // Every call that may wait for a guest has a worker, and is read from our one connection.
+  constexpr auto calls = limits::hypervisor_control_threads + limits::hypervisor_question_threads +
+                         limits::hypervisor_job_threads + limits::hypervisor_watch_threads;
+  for (const std::string setting : {"\nmax_workers = ", "\nmax_client_requests = "}) {
+    const std::string text = daemon_config_text("some-uuid");
+    const auto at = text.find(setting);
+    ASSERT_NE(at, std::string::npos) << setting;
+    EXPECT_GT(std::stoul(text.substr(at + setting.size())), calls) << setting;
+  }
   for (const char* line : {"stdio_handler = \"file\"", "security_driver = \"none\"", "seccomp_sandbox = 1"})
     EXPECT_THAT(qemu_config_text(false), HasSubstr(line));
   EXPECT_THAT(qemu_config_text(false), Not(HasSubstr("capability_filters")));

@@ -137,14 +137,14 @@ Result<std::string> end_migration(const std::string& monitor, steady_clock::time
   }
 }
 
-void end_unattended_migrations(const std::string& status_folder) {
+void end_unattended_migrations(const std::string& status_folder, const std::string& runtime) {
   const auto deadline = steady_clock::now() + limits::unattended_migrations_max;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(status_folder, error)) {
     if (entry.path().extension() != ".xml") continue;
     const auto status = read_file(entry.path(), limits::live_document_bytes_max);
     const std::string monitor = status ? monitor_of_sender(*status) : std::string();
-    if (monitor.empty()) continue;
+    if (!monitor.starts_with(runtime + "/") || monitor.contains("/..")) continue;
     const auto ended = end_migration(monitor, deadline);
     log::info("a migration was left without a libvirtd",
               {{"domain", entry.path().stem().string()}, {"state", ended ? *ended : ended.error().message}});

@@ -35,7 +35,9 @@ Result<Line> read_line(std::string_view line, std::string& state);
 // Ends the migration of one QEMU, and waits until it is over. The state it is in then.
 Result<std::string> end_migration(const std::string& monitor, std::chrono::steady_clock::time_point deadline);
 
-// To be called while no libvirtd runs. What does not end in time is left to the next one.
-void end_unattended_migrations(const std::string& status_folder);
+// To be called while no libvirtd runs. What does not end in time is left to the next one. Monitors are below the
+// runtime folder: a QEMU that was taken over can write any path into a status, and the node would talk to whoever
+// listens there.
+void end_unattended_migrations(const std::string& status_folder, const std::string& runtime);
 
 }  // namespace vg::hypervisor
