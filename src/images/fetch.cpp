@@ -2,49 +2,35 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <stop_token>
 
-#include "base/base64.h"
 #include "base/image_limits.h"
-#include "disks/address.h"
 #include "disks/convert.h"
 #include "disks/folder.h"
-#include "disks/program.h"
 #include "disks/registry.h"
-#include "disks/way_out.h"
+#include "images/access.h"
 #include "images/image_store.h"
 #include "images/layer.h"
 #include "images/records.h"
+#include "images/registry_client.h"
 #include "images/tree.h"
 #include "json/access.h"
 #include "json/document.h"
-#include "json/write.h"
 
 namespace vg::images {
 namespace {
 
 // Names that no registry has.
 constexpr std::string_view local_registry = "virtgate.local";
-constexpr const char* skopeo_folder = "skopeo";
-constexpr const char* account_file = "accounts.json";
 constexpr const char* source_name = "source";
-constexpr const char* policy_file = "/etc/containers/policy.json";
 
 Failed fetch_failed(std::string_view what) {
   return fail(Status::internal_error(fmt::format("{}: {}", what, std::strerror(errno))));
-}
-
-// What may be written into the folder, a reserve left aside.
-std::int64_t room_in(const std::string& folder) {
-  struct statvfs info{};
-  if (::statvfs(folder.c_str(), &info) != 0) return 0;
-  const auto free = static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
-  return std::clamp<std::int64_t>(free - limits::disk_reserve_bytes, 0, limits::image_bytes_max);
 }
 
 // As registries have them: printable, without blanks, and not an option.
@@ -54,77 +40,6 @@ Result<void> check_reference(std::string_view reference) {
                     std::ranges::all_of(reference, [](char c) { return c > ' ' && c < 0x7f; });
   if (good) return {};
   return fail(Status::bad_request("an image reference must be of the form HOST/PATH:TAG"));
-}
-
-// "quay.io/a/b:1" -> quay.io; what has no host is of Docker's registry, as everywhere.
-std::string_view registry_of(std::string_view reference) {
-  const std::string_view first = reference.substr(0, reference.find('/'));
-  const bool is_host =
-      first.size() < reference.size() && (first.contains('.') || first.contains(':') || first == "localhost");
-  return is_host ? first : "docker.io";
-}
-
-// The registry is replaced, the path stays.
-std::string at_mirror(std::string_view reference, std::string_view mirror) {
-  if (mirror.empty()) return std::string(reference);
-  const std::string_view registry = registry_of(reference);
-  const std::string_view path = reference.starts_with(registry) ? reference.substr(registry.size() + 1) : reference;
-  return fmt::format("{}/{}", mirror, path);
-}
-
-Result<void> write_accounts(const WorkFolder& work, const PullRequest& request, std::string_view registry) {
-  json::Object account{{"auth", base64_encode(fmt::format("{}:{}", request.user, request.password))}};
-  std::string text;
-  json::write(json::Object{{"auths", json::Object{{registry, std::move(account)}}}}, text);
-  return write_record(fmt::format("{}/{}", work.path(), account_file), text);
-}
-
-// Who signed an image is asked where the administrator has said what to ask for.
-std::vector<std::string> skopeo(const WorkFolder& work) {
-  std::vector<std::string> command{"skopeo", "--tmpdir", work.path()};
-  if (::access(policy_file, R_OK) != 0) command.emplace_back("--insecure-policy");
-  return command;
-}
-
-// What skopeo means: its lines are made for logs, time="..." level=fatal msg="...".
-std::string skopeo_complaint(const disks::Ended& ended) {
-  std::string line = disks::complaint(ended);
-  constexpr std::string_view mark = "msg=\"";
-  const auto at = line.find(mark);
-  if (at == line.npos) return line;
-  std::string text;
-  for (std::size_t i = at + mark.size(); i < line.size() && line[i] != '"'; ++i) {
-    if (line[i] == '\\' && i + 1 < line.size()) ++i;
-    text += line[i];
-  }
-  return text;
-}
-
-Result<void> run_skopeo(const WorkFolder& work, std::vector<std::string> command, std::string_view what,
-                        const disks::WayOut& way = {}) {
-  command.push_back(fmt::format("dir:{}", skopeo_folder));
-  const std::int64_t room = room_in(work.path());
-  disks::Program program{.command = std::move(command),
-                         .folder = work.descriptor(),
-                         .bytes_max = room,
-                         .image_bytes = room,
-                         .time_max = limits::image_pull_time_max};
-  way.guide(program);
-  const auto ended = disks::run(program);
-  if (!ended) return fail(Status::internal_error(ended.error().message));
-  if (ended->code == 0) return {};
-  const std::string refusal = way.proxy ? way.proxy->refusal() : std::string();
-  return fail(Status::unavailable(fmt::format("{}: {}", what, refusal.empty() ? skopeo_complaint(*ended) : refusal)));
-}
-
-// As with imports: no registry, and nobody whom it names, is asked in a network that is blocked.
-Result<disks::WayOut> way_to(std::string_view registry, const std::string& blocked) {
-  auto way = disks::way_out(blocked);
-  if (!way) return fail(Status::unavailable(std::move(way.error().message)));
-  if (way->proxy)
-    if (auto allowed = disks::allowed_hosts(disks::split_host(registry, "443"), blocked); !allowed)
-      return fail(Status::unavailable(std::move(allowed.error().message)));
-  return std::move(*way);
 }
 
 // What skopeo brought.
@@ -189,13 +104,17 @@ Result<void> install(const std::string& store, const WorkFolder& work, const Ima
   return write_record(fmt::format("{}/references/{}", store, sha256_hex(reference.reference)), to_text(reference));
 }
 
-// From what skopeo brought to a name in the store.
-Result<void> take_over(const std::string& store, const WorkFolder& work, const ReferenceRecord& reference,
-                       const std::string& architecture) {
+// From what skopeo brought to a name in the store. `known`: what is known of it beside its digest.
+Result<void> take_over(const std::string& store, const WorkFolder& work, ReferenceRecord known,
+                       const std::string& architecture, const std::stop_token& stop) {
+  // Whoever removes layers that nothing names must not do so now.
+  const auto shared = StoreLock::take(store + "/.lock", StoreLock::Kind::shared);
+  if (!shared) return fetch_failed("the image store cannot be locked");
   auto brought = read_brought(work, architecture);
   if (!brought) return fail(std::move(brought.error()));
   ImageRecord record{.digest = brought->digest, .architecture = brought->architecture, .layers = {}};
   for (const std::string& digest : brought->layers) {
+    if (stop.stop_requested()) return fail(Status::unavailable("nobody waits for the image any more"));
     const std::string blob = fmt::format("{}/{}/{}", work.path(), skopeo_folder, hex_of(digest));
     auto layer = provide_layer(store, work, digest, [&](const std::string& folder) {
       return unpack_layer(blob, folder, {.bytes_max = room_in(store), .entries_max = limits::archive_entries_max});
@@ -204,8 +123,8 @@ Result<void> take_over(const std::string& store, const WorkFolder& work, const R
     record.layers.push_back(std::move(*layer));
     ::unlink(blob.c_str());  // not needed any more, and the disk may be small
   }
-  return install(store, work, record,
-                 {.reference = reference.reference, .digest = record.digest, .loaded = reference.loaded});
+  known.digest = record.digest;
+  return install(store, work, record, known);
 }
 
 // What skopeo is to read, in the folder. An archive of OCI is unpacked here: skopeo would give its files the owners
@@ -253,78 +172,69 @@ Result<std::int64_t> copy_disk(const std::string& from, const std::string& to) {
   return bytes;
 }
 
-std::chrono::system_clock::time_point written_at(const std::string& file) {
-  struct stat info{};
-  if (::stat(file.c_str(), &info) != 0) return {};
-  return std::chrono::system_clock::time_point(std::chrono::seconds(info.st_mtim.tv_sec) +
-                                               std::chrono::nanoseconds(info.st_mtim.tv_nsec));
-}
-
 }  // namespace
 
 std::int64_t ImageStore::room() const { return room_in(folder_); }
 
-Result<Image> ImageStore::pull(const PullRequest& request) {
+Result<UsableImage> ImageStore::pull(const PullRequest& request, PullPolicy policy, const std::stop_token& stop) {
   if (auto checked = check_reference(request.reference); !checked) return fail(std::move(checked.error()));
+  // Whoever pulls the same waits here, and takes what the first one brought.
+  const auto own = StoreLock::await(fmt::format("{}/locks/{}", folder_, sha256_hex(request.reference)), stop);
+  if (!own) return fetch_failed("the image store cannot be locked");
+  if (auto image = find_usable(request); image && (policy != PullPolicy::always || image->loaded))
+    return std::move(*image);
   if (registry_of(request.reference) == local_registry)
     return fail(Status::unavailable(fmt::format(
         "failed to pull image {}: it is of this host alone; load it with virtgate image load", request.reference)));
-  const auto started = std::chrono::system_clock::now();
-  // Whoever pulls the same waits here, and takes what the first one brought.
-  const auto own =
-      StoreLock::take(fmt::format("{}/locks/{}", folder_, sha256_hex(request.reference)), StoreLock::Kind::exclusive);
-  const auto shared = StoreLock::take(folder_ + "/.lock", StoreLock::Kind::shared);
-  if (!own || !shared) return fetch_failed("the image store cannot be locked");
-  const std::string note = fmt::format("{}/locks/{}.pulled", folder_, sha256_hex(request.reference));
-  if (written_at(note) >= started)
-    if (auto image = find(request.reference)) return std::move(*image);
   const auto work = WorkFolder::make(folder_ + "/work");
   if (!work) return fail(work.error());
-  std::vector<std::string> command = skopeo(*work);
-  if (!request.architecture.empty()) command.insert(command.end(), {"--override-arch", request.architecture});
-  command.insert(command.end(), {"copy", "--quiet"});
-  if (request.insecure) command.emplace_back("--src-tls-verify=false");
-  const std::string from = at_mirror(request.reference, request.mirror);
-  if (!request.user.empty()) {
-    if (auto wrote = write_accounts(*work, request, registry_of(from)); !wrote) return fail(std::move(wrote.error()));
-    command.insert(command.end(), {"--src-authfile", account_file});
+  const RegistryClient registry(*work, request, blocked_, stop);
+  const auto digest = registry.ask();
+  if (!digest) return fail(digest.error());
+  const std::string account = account_of(key_, request);
+  const auto now = std::chrono::system_clock::now();
+  if (auto here = read_usable(request.reference)) {
+    note_accepted(*here, account, now);
+    if (here->source == *digest || policy != PullPolicy::always) {
+      if (auto wrote = write_reference(*here); !wrote) return fail(std::move(wrote.error()));
+      return found(request.reference);
+    }
   }
-  command.push_back("docker://" + from);
-  const std::string what = fmt::format("failed to pull image {}", request.reference);
-  const auto way = way_to(registry_of(from), blocked_);
-  if (!way) return fail(Status::unavailable(fmt::format("{}: {}", what, way.error().message)));
-  if (auto ran = run_skopeo(*work, std::move(command), what, *way); !ran) return fail(std::move(ran.error()));
-  if (auto taken = take_over(folder_, *work, {.reference = request.reference, .digest = {}}, request.architecture);
-      !taken)
+  if (policy == PullPolicy::never)
+    return fail(Status::bad_request(fmt::format("the image store has no image {}", request.reference)));
+  ReferenceRecord known{.reference = request.reference, .digest = {}, .source = *digest};
+  note_accepted(known, account, now);
+  if (auto brought = registry.bring(*digest); !brought) return fail(std::move(brought.error()));
+  if (auto taken = take_over(folder_, *work, std::move(known), request.architecture, stop); !taken)
     return fail(std::move(taken.error()));
-  (void)write_record(note, "");
-  auto image = find(request.reference);
-  if (!image) return fail(Status::internal_error("the image was pulled and is gone"));
-  return std::move(*image);
+  return found(request.reference);
 }
 
-Result<Image> ImageStore::load_archive(const std::string& file, const std::string& reference) {
+// What was just put there.
+Result<UsableImage> ImageStore::found(std::string_view reference) const {
+  auto image = find(reference);
+  if (!image) return fail(Status::internal_error("the image came and is gone"));
+  return UsableImage(std::move(*image));
+}
+
+Result<UsableImage> ImageStore::load_archive(const std::string& file, const std::string& reference) {
   if (auto checked = check_reference(reference); !checked) return fail(std::move(checked.error()));
-  const auto shared = StoreLock::take(folder_ + "/.lock", StoreLock::Kind::shared);
   const auto work = WorkFolder::make(folder_ + "/work");
-  if (!shared) return fetch_failed("the image store cannot be locked");
   if (!work) return fail(work.error());
   const auto source = source_of(file, *work);
   if (!source) return fail(source.error());
-  std::vector<std::string> command = skopeo(*work);
-  command.insert(command.end(), {"copy", "--quiet", *source});
-  if (auto ran = run_skopeo(*work, std::move(command), "the image cannot be loaded"); !ran)
-    return fail(std::move(ran.error()));
-  if (auto taken = take_over(folder_, *work, {.reference = reference, .digest = {}, .loaded = true}, {}); !taken)
+  if (auto brought = bring_from(*work, *source); !brought) return fail(std::move(brought.error()));
+  if (auto taken = take_over(folder_, *work, {.reference = reference, .digest = {}, .loaded = true}, {}, {}); !taken)
     return fail(std::move(taken.error()));
-  auto image = find(reference);
-  if (!image) return fail(Status::internal_error("the image was loaded and is gone"));
-  return std::move(*image);
+  return found(reference);
 }
 
-Result<Image> ImageStore::load_disk(const std::string& file, const std::string& reference) {
+Result<UsableImage> ImageStore::load_disk(const std::string& file, const std::string& reference) {
   if (auto checked = check_reference(reference); !checked) return fail(std::move(checked.error()));
-  if (auto format = inspect_disk(file); !format) return fail(std::move(format.error()));
+  std::error_code failed;
+  const std::string real = std::filesystem::canonical(file, failed).native();  // links are the operator's own
+  if (failed) return fail(Status::bad_request(fmt::format("{} cannot be read: {}", file, failed.message())));
+  if (auto format = inspect_disk(real); !format) return fail(std::move(format.error()));
   const auto hex = sha256_of_file(file);
   if (!hex) return fail(hex.error());
   const auto shared = StoreLock::take(folder_ + "/.lock", StoreLock::Kind::shared);
@@ -341,9 +251,7 @@ Result<Image> ImageStore::load_disk(const std::string& file, const std::string& 
   if (auto done = install(folder_, *work, record, {.reference = reference, .digest = record.digest, .loaded = true});
       !done)
     return fail(std::move(done.error()));
-  auto image = find(reference);
-  if (!image) return fail(Status::internal_error("the image was loaded and is gone"));
-  return std::move(*image);
+  return found(reference);
 }
 
 }  // namespace vg::images

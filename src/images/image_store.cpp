@@ -8,10 +8,12 @@
 #include <map>
 
 #include "base/image_limits.h"
+#include "base/random.h"
 #include "disks/convert.h"
 #include "disks/folder.h"
 #include "disks/image.h"
-#include "disks/program.h"
+#include "disks/qemu_img.h"
+#include "images/access.h"
 #include "images/records.h"
 #include "images/tree.h"
 
@@ -98,7 +100,14 @@ Result<ImageStore> ImageStore::open(const std::string& folder) {
       return fail(Status::internal_error(fmt::format("the folder {} cannot be made: {}", path, std::strerror(errno))));
   }
   WorkFolder::remove_abandoned(folder + "/work");
-  return ImageStore(folder);
+  const std::string file = folder + "/key";
+  auto key = disks::read_head(AT_FDCWD, file, limits::image_key_bytes);
+  if (!key || key->size() < limits::image_key_bytes) {
+    if (auto wrote = write_record(file, random_token()); !wrote) return fail(std::move(wrote.error()));
+    key = disks::read_head(AT_FDCWD, file, limits::image_key_bytes);
+    if (!key) return fail(Status::internal_error("the key of the image store cannot be read"));
+  }
+  return ImageStore(folder, std::move(*key));
 }
 
 std::vector<Image> ImageStore::list() const {
@@ -112,6 +121,24 @@ std::optional<Image> ImageStore::find(std::string_view reference) const {
   auto image = read_reference(folder_, file.substr(file.rfind('/') + 1));
   if (image) ::utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
   return image;
+}
+
+// Nothing where the image behind it is gone.
+std::optional<ReferenceRecord> ImageStore::read_usable(std::string_view reference) const {
+  if (!find(reference)) return std::nullopt;
+  return read_reference_record(reference_file(folder_, reference));
+}
+
+Result<void> ImageStore::write_reference(const ReferenceRecord& record) const {
+  return write_record(reference_file(folder_, record.reference), to_text(record));
+}
+
+std::optional<UsableImage> ImageStore::find_usable(const PullRequest& request) const {
+  const auto record = read_usable(request.reference);
+  if (!record || !may_use(*record, account_of(key_, request), std::chrono::system_clock::now())) return std::nullopt;
+  auto image = find(request.reference);
+  if (!image || image->digest != record->digest) return std::nullopt;
+  return UsableImage(std::move(*image));
 }
 
 Result<void> ImageStore::remove(std::string_view reference) {
@@ -143,7 +170,7 @@ std::string ImageStore::root_of(const Image& image) const {
   return fmt::format("{}/images/{}/root", folder_, hex_of(image.digest));
 }
 
-Result<std::string> ImageStore::disk_of(const Image& image, std::string_view path) const {
+Result<std::string> ImageStore::disk_of(const UsableImage& image, std::string_view path) const {
   if (!path.empty()) return file_of(image, path);
   auto folder = resolve(root_of(image), "/disk", true);
   if (!folder) return folder;
@@ -154,42 +181,19 @@ Result<std::string> ImageStore::disk_of(const Image& image, std::string_view pat
   return resolve(root_of(image), "/disk/" + names.front(), false);
 }
 
-Result<std::string> ImageStore::file_of(const Image& image, std::string_view path) const {
+Result<std::string> ImageStore::file_of(const UsableImage& image, std::string_view path) const {
   return resolve(root_of(image), path, false);
 }
 
-namespace {
-
-Result<std::string> first_bytes(const std::string& path) {
-  const disks::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string head(64 * limits::kib, '\0');
-  const ssize_t got = file ? ::pread(file.get(), head.data(), head.size(), 0) : -1;
-  if (got < 0) return fail(Status::internal_error(fmt::format("the disk cannot be read: {}", std::strerror(errno))));
-  head.resize(static_cast<std::size_t>(got));
-  return head;
-}
-
-}  // namespace
-
-// RUN-CD-03: by the first bytes, then by qemu-img, which must agree; nothing that names another file.
+// By the first bytes, then by qemu-img, which must agree; nothing that names another file.
 Result<std::string> inspect_disk(const std::string& disk) {
-  const auto head = first_bytes(disk);
-  if (!head) return fail(head.error());
-  const disks::ImageFormat format = disks::format_of(*head);
-  if (format != disks::ImageFormat::raw && format != disks::ImageFormat::qcow2)
-    return fail(
-        Status::bad_request(fmt::format("the disk of the image is {}: must be raw or qcow2", disks::name_of(format))));
-  if (auto checked = disks::check_head(format, *head); !checked)
-    return fail(Status::bad_request(std::move(checked.error().message)));
-  const auto ended = disks::run({.command = {"qemu-img", "info", "--output=json", "-U", disk},
-                                 .cpu_seconds = limits::image_info_cpu_seconds_max,
-                                 .memory_bytes = limits::image_info_memory_bytes_max});
-  if (!ended) return fail(Status::internal_error(ended.error().message));
-  if (ended->code != 0)
-    return fail(Status::bad_request(fmt::format("the disk of the image cannot be read: {}", disks::complaint(*ended))));
-  if (const auto judged = disks::judge_info(ended->output, format); !judged)
-    return fail(Status::bad_request(judged.error().message));
-  return std::string(disks::name_of(format));
+  const auto checked = disks::CheckedImage::look(AT_FDCWD, disk, disks::TakenFormats::of_container_disks);
+  if (!checked) return fail(Status::bad_request(checked.error().message));
+  if (const auto size = disks::virtual_size(*checked); !size) {
+    const bool is_ours = size.error().error != DiskError::bad_image;
+    return fail(is_ours ? Status::internal_error(size.error().message) : Status::bad_request(size.error().message));
+  }
+  return std::string(disks::name_of(checked->format()));
 }
 
 // What is in the store never changes, so what was found out stays true: it is written down beside the image.

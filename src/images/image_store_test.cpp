@@ -22,6 +22,12 @@ namespace vg::images {
 namespace {
 
 namespace fs = std::filesystem;
+
+// `TEST_PROGRAM unpack-layer ...` reads archives for its own tests. The C library tells it the arguments before main().
+[[gnu::constructor]] void unpack_if_told(int count, char** words) {
+  if (count > 2 && words[1] == unpacker_word) std::_Exit(run_unpacker(words + 2));
+}
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -302,10 +308,10 @@ TEST_F(ImagesTest, TheDiskOfAnImage) {  // RUN-CD-01
   const auto load = [&](const std::string& name, const std::vector<Entry>& entries) {
     return *store_->load_archive(make_oci(name, {make_tar(name + ".tar", entries)}), name);
   };
-  const Image none = load("none", {{.name = "other", .content = "x"}});
-  const Image two = load("two", {{.name = "disk/a", .content = "x"}, {.name = "disk/b", .content = "y"}});
-  const Image linked = load("linked", {{.name = "data/d.img", .content = "z"},
-                                       {.name = "disk/d.img", .type = AE_IFLNK, .target = "/data/d.img"}});
+  const UsableImage none = load("none", {{.name = "other", .content = "x"}});
+  const UsableImage two = load("two", {{.name = "disk/a", .content = "x"}, {.name = "disk/b", .content = "y"}});
+  const UsableImage linked = load("linked", {{.name = "data/d.img", .content = "z"},
+                                             {.name = "disk/d.img", .type = AE_IFLNK, .target = "/data/d.img"}});
   EXPECT_FALSE(store_->disk_of(none, ""));
   EXPECT_THAT(store_->disk_of(two, "").error().message, HasSubstr("exactly one file, not 2"));
   EXPECT_EQ(read(*store_->disk_of(two, "/disk/b")), "y");
@@ -315,7 +321,8 @@ TEST_F(ImagesTest, TheDiskOfAnImage) {  // RUN-CD-01
 
 TEST_F(ImagesTest, FormatsOfDisks) {  // RUN-CD-03
   const auto tool = [&](std::vector<std::string> command) {
-    const auto ended = disks::run({.command = std::move(command), .bytes_max = 1 << 30});
+    const disks::Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto ended = disks::run({.command = std::move(command), .folder = folder.get(), .bytes_max = 1 << 30});
     EXPECT_TRUE(ended && ended->code == 0);
   };
   write(at("raw"), raw_disk());
@@ -326,9 +333,23 @@ TEST_F(ImagesTest, FormatsOfDisks) {  // RUN-CD-03
   EXPECT_EQ(*store_->format_of(at("raw")), "raw");
   EXPECT_EQ(*store_->format_of(at("qcow2")), "qcow2");
   for (const std::string name : {"backed", "vmdk", "data"}) EXPECT_FALSE(store_->format_of(at(name))) << name;
+  // What qemu-img would take for a list of other files, were it not told what it is.
+  write(at("list"),
+        "# x\nversion=1\nCID=fffffffe\nparentCID=ffffffff\ncreateType=\"monolithicFlat\"\n"
+        "RW 2048 FLAT \"/no/such/file\" 0\n" +
+            std::string(4096, '\n'));
+  const auto list = store_->format_of(at("list"));
+  EXPECT_TRUE(list) << list.error().message;
+  EXPECT_EQ(*list, "raw");
+  std::string bytes = read(at("qcow2"));
+  bytes[23] = 60;  // bits of a cluster
+  write(at("damaged"), bytes);
+  const auto damaged = store_->format_of(at("damaged"));
+  ASSERT_FALSE(damaged);
+  EXPECT_THAT(damaged.error().message, Not(HasSubstr("/")));  // nobody learns of this host's folders
   EXPECT_TRUE(store_->load_disk(at("qcow2"), "disk:1"));
   EXPECT_FALSE(store_->load_disk(at("backed"), "disk:2"));
-  const auto image = store_->find("disk:1");
+  const auto image = store_->find_usable({.reference = "disk:1"});
   ASSERT_TRUE(image);
   EXPECT_EQ(*store_->format_of(*store_->disk_of(*image, "")), "qcow2");
 }

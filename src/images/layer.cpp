@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,10 @@
 #include "base/image_limits.h"
 #include "disks/archive.h"
 #include "disks/outcome.h"
+#include "disks/program.h"
+#include "sandbox/enter.h"
+#include "sandbox/landlock.h"
+#include "sandbox/syscalls.h"
 
 namespace vg::images {
 namespace {
@@ -24,6 +29,8 @@ using disks::Descriptor;
 constexpr int open_folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr mode_t layer_folder_mode = 0700, layer_file_mode = 0400;
 constexpr std::size_t hole_bytes = 4096;
+constexpr int unpacker_failed = 1;
+constexpr std::string_view bad_mark = "bad: ";  // the archive is to blame
 // Large files are synced one by one, many small ones with everything else that waits for the disk.
 constexpr std::int64_t small_file_bytes = 1 << 20;
 
@@ -195,12 +202,8 @@ ArchivePtr open_archive(int file) {
   return opened;
 }
 
-}  // namespace
-
-bool is_oci_archive(const std::string& archive_file) {
-  const Descriptor file(::open(archive_file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return false;
-  const ArchivePtr from = open_archive(file.get());
+bool names_oci_layout(int file) {
+  const ArchivePtr from = open_archive(file);
   archive_entry* entry = nullptr;
   for (std::int64_t i = 0; i < limits::archive_entries_max; ++i) {
     if (archive_read_next_header(from.get(), &entry) != ARCHIVE_OK) return false;
@@ -212,13 +215,13 @@ bool is_oci_archive(const std::string& archive_file) {
   return false;
 }
 
-Result<std::int64_t> unpack_layer(const std::string& archive_file, const std::string& folder,
-                                  const LayerLimits& limits) {
-  const Descriptor file(::open(archive_file.c_str(), O_RDONLY | O_CLOEXEC));
-  const Descriptor root(::open(folder.c_str(), open_folder_flags));
-  if (!file || !root) return cannot("a layer of the image cannot be opened");
-  const ArchivePtr from = open_archive(file.get());
-  Unpacker unpacker(from.get(), root.get(), limits);
+struct Unpacked {
+  std::int64_t bytes = 0;
+  bool has_small_files = false;
+};
+Result<Unpacked> unpack(int file, int root, const LayerLimits& limits) {
+  const ArchivePtr from = open_archive(file);
+  Unpacker unpacker(from.get(), root, limits);
   archive_entry* entry = nullptr;
   while (true) {
     const int status = archive_read_next_header(from.get(), &entry);
@@ -226,8 +229,90 @@ Result<std::int64_t> unpack_layer(const std::string& archive_file, const std::st
     if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return cannot_read(from.get());
     if (auto put = unpacker.put(entry); !put) return fail(std::move(put.error()));
   }
-  if (unpacker.has_small_files() && ::syncfs(root.get()) != 0) return cannot("a layer of the image cannot be synced");
-  return unpacker.bytes();
+  return Unpacked{.bytes = unpacker.bytes(), .has_small_files = unpacker.has_small_files()};
+}
+
+// --- the process apart -----------------------------------------------------------------------------------------------
+
+constexpr const char* look_word = "look";
+
+// Its program and libraries are loaded; standard input is the archive, and the working directory the folder that it is
+// unpacked into, if it is.
+bool give_up_the_rest(bool unpacks) {
+  using Access = sandbox::PathRule::Access;
+  if (sandbox::sanitized_build) return true;
+  if (!sandbox::forbid_new_privileges()) return false;
+  std::vector<sandbox::PathRule> rules{{"/usr", Access::read}};
+  if (unpacks) rules.push_back({".", Access::write});
+  if (const int abi = sandbox::landlock_abi(); abi > 0 && !sandbox::apply_landlock({.paths = rules}, abi)) return false;
+  return sandbox::apply_seccomp({.network = false}).has_value();
+}
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// --- this process ----------------------------------------------------------------------------------------------------
+
+Result<std::string> ask_unpacker(int file, int root, std::vector<std::string> words, std::int64_t bytes_max) {
+  words.insert(words.begin(), {"/proc/self/exe", std::string(unpacker_word)});
+  const auto ended = disks::run({.command = std::move(words),
+                                 .folder = root,
+                                 .input_file = file,
+                                 .bytes_max = limits::disk_claim_bytes_max,
+                                 .image_bytes = bytes_max});
+  if (!ended) return fail(Status::internal_error(ended.error().message));
+  if (ended->code == 0) return ended->output;
+  return fail(ended->output.starts_with(bad_mark) ? Status::bad_request(ended->output.substr(bad_mark.size()))
+              : ended->output.empty()             ? Status::internal_error(fmt::format(
+                                            "a layer of the image cannot be unpacked: {}", disks::complaint(*ended)))
+                                                  : Status::internal_error(ended->output));
+}
+
+}  // namespace
+
+int run_unpacker(char* const* words) {
+  const bool looks = words[0] && std::string_view(words[0]) == look_word;
+  if (!words[0] || !give_up_the_rest(!looks)) return unpacker_failed;
+  const auto say = [](const std::string& text) {
+    return ::write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  };
+  if (looks) return say(names_oci_layout(STDIN_FILENO) ? "yes" : "no") ? 0 : unpacker_failed;
+  const auto bytes = number_of(words[0]), entries = words[1] ? number_of(words[1]) : std::nullopt;
+  const Descriptor root(::open(".", open_folder_flags));
+  if (!bytes || !entries || !root) return unpacker_failed;
+  const auto done = unpack(STDIN_FILENO, root.get(), {.bytes_max = *bytes, .entries_max = *entries});
+  if (!done) {
+    say(fmt::format("{}{}", done.error().code == 400 ? bad_mark : "", done.error().message));
+    return unpacker_failed;
+  }
+  return say(fmt::format("{} {}", done->bytes, done->has_small_files ? "small" : "large")) ? 0 : unpacker_failed;
+}
+
+bool is_oci_archive(const std::string& archive_file) {
+  const Descriptor file(::open(archive_file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return false;
+  const auto said = ask_unpacker(file.get(), -1, {look_word}, limits::disk_claim_bytes_max);
+  return said && *said == "yes";
+}
+
+Result<std::int64_t> unpack_layer(const std::string& archive_file, const std::string& folder,
+                                  const LayerLimits& limits) {
+  const Descriptor file(::open(archive_file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor root(::open(folder.c_str(), open_folder_flags));
+  if (!file || !root) return cannot("a layer of the image cannot be opened");
+  const auto said = ask_unpacker(
+      file.get(), root.get(), {fmt::to_string(limits.bytes_max), fmt::to_string(limits.entries_max)}, limits.bytes_max);
+  if (!said) return fail(said.error());
+  const std::size_t blank = std::min(said->find(' '), said->size());
+  const auto bytes = number_of(std::string_view(*said).substr(0, blank));
+  if (!bytes) return fail(Status::internal_error("a layer of the image cannot be unpacked: its reader said nothing"));
+  if (said->substr(blank) == " small" && ::syncfs(root.get()) != 0)
+    return cannot("a layer of the image cannot be synced");
+  return *bytes;
 }
 
 }  // namespace vg::images

@@ -60,6 +60,7 @@ class Registry {
     thread_ = std::jthread([this] { serve(); });
   }
   ~Registry() {
+    stalls = false;
     ::shutdown(listener_.get(), SHUT_RDWR);
     thread_.join();
   }
@@ -78,9 +79,23 @@ class Registry {
       return fmt::format(R"({{"mediaType":"application/vnd.oci.image.{}","digest":"{}","size":{}}})", type, digest,
                          content.size());
     };
-    answers_["/v2/x/manifests/" + tag] = fmt::format(
+    const std::string manifest = fmt::format(
         R"({{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{},"layers":[{}]}})",
         blob(config, "config.v1+json"), blob(layer, "layer.v1.tar"));
+    answers_["/v2/x/manifests/" + tag] = answers_["/v2/x/manifests/sha256:" + sha256_hex(manifest)] = manifest;
+  }
+  // A list of images under a tag of its own, one for each architecture that was put under its name.
+  void put_list(const std::string& tag, const std::vector<std::string>& architectures) {
+    std::string rows;
+    for (const std::string& one : architectures) {
+      const std::string& manifest = answers_.at("/v2/x/manifests/" + one);
+      rows += fmt::format(R"({}{{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:{}",)"
+                          R"("size":{},"platform":{{"architecture":"{}","os":"linux"}}}})",
+                          rows.empty() ? "" : ",", sha256_hex(manifest), manifest.size(), one);
+    }
+    const std::string list = fmt::format(
+        R"({{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{}]}})", rows);
+    answers_["/v2/x/manifests/" + tag] = answers_["/v2/x/manifests/sha256:" + sha256_hex(list)] = list;
   }
   void damage_blobs() {
     for (auto& [path, content] : answers_)
@@ -88,8 +103,11 @@ class Registry {
   }
   std::string reference(std::string_view tag) const { return fmt::format("127.0.0.1:{}/x:{}", port_, tag); }
   int manifests() const { return manifests_; }
-  std::string account = {};   // "user:password"; empty: everybody may
-  std::string blobs_at = {};  // where they are instead; empty: here
+  int blobs() const { return blobs_; }
+  std::atomic<bool> stalls = false;    // a blob is begun and never ended
+  std::atomic<bool> stalling = false;  // it is so now
+  std::string account = {};            // "user:password"; empty: everybody may
+  std::string blobs_at = {};           // where they are instead; empty: here
 
  private:
   void serve() {
@@ -108,6 +126,12 @@ class Registry {
       request.resize(have);
       const std::string answer = answer_to(request);
       std::string_view rest = answer;
+      if (stalls && request.contains("/blobs/")) {
+        (void)::send(client.get(), rest.data(), rest.size() - 1, MSG_NOSIGNAL);
+        stalling = true;
+        while (stalls) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        continue;
+      }
       while (!rest.empty()) {
         const ssize_t sent = ::send(client.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
         if (sent <= 0) break;
@@ -130,17 +154,19 @@ class Registry {
     if (found == answers_.end()) return respond("404 Not Found", "", R"({"errors":[{"code":"MANIFEST_UNKNOWN"}]})");
     const bool is_manifest = path.contains("/manifests/");
     if (!is_manifest && !blobs_at.empty()) return respond("307 Temporary", "Location: " + blobs_at + "\r\n", "");
-    if (is_manifest) ++manifests_;
+    ++(is_manifest ? manifests_ : blobs_);
     return respond("200 OK",
-                   is_manifest ? "Content-Type: application/vnd.oci.image.manifest.v1+json\r\n"
-                               : "Content-Type: application/octet-stream\r\n",
+                   !is_manifest ? "Content-Type: application/octet-stream\r\n"
+                   : found->second.contains("image.index.v1")
+                       ? "Content-Type: application/vnd.oci.image.index.v1+json\r\n"
+                       : "Content-Type: application/vnd.oci.image.manifest.v1+json\r\n",
                    found->second);
   }
 
   disks::Descriptor listener_;
   int port_ = 0;
   std::map<std::string, std::string> answers_;
-  std::atomic<int> manifests_ = 0;
+  std::atomic<int> manifests_ = 0, blobs_ = 0;
   std::jthread thread_;
 };
 
@@ -172,8 +198,8 @@ TEST_F(PullTest, AnImageComesOnceForAllWhoWant) {
       EXPECT_TRUE(image) << (image ? "" : image.error().message);
     });
   threads.clear();
-  EXPECT_EQ(registry_.manifests(), 1);
-  const auto image = store_->find(registry_.reference("1"));
+  EXPECT_EQ(registry_.blobs(), 2);  // a configuration and a layer
+  const auto image = store_->find_usable(request("1"));
   ASSERT_TRUE(image);
   EXPECT_FALSE(image->loaded);
   EXPECT_TRUE(store_->disk_of(*image, ""));
@@ -195,6 +221,23 @@ TEST_F(PullTest, AnotherPullSeesWhatIsNew) {
   EXPECT_TRUE(store_->disk_of(*after, ""));
 }
 
+TEST_F(PullTest, AListOfImagesHasOneForThisArchitecture) {
+  registry_.put("amd64", std::string(8192, 'a'));
+  registry_.put("arm64", std::string(8192, 'b'), "arm64");
+  registry_.put_list("1", {"arm64", "amd64"});
+  PullRequest wanted = request("1");
+  wanted.architecture = "amd64";
+  const auto image = store_->pull(wanted);
+  ASSERT_TRUE(image) << image.error().message;
+  const auto disk = store_->disk_of(*image, "");
+  ASSERT_TRUE(disk) << disk.error().message;
+  std::ifstream file(*disk);
+  EXPECT_EQ(file.get(), 'a');
+  const int blobs = registry_.blobs();
+  ASSERT_TRUE(store_->pull(wanted));  // nothing has changed
+  EXPECT_EQ(registry_.blobs(), blobs);
+}
+
 TEST_F(PullTest, Accounts) {
   registry_.put("1", std::string(8192, 'a'));
   registry_.account = "user:pass word";
@@ -205,6 +248,91 @@ TEST_F(PullTest, Accounts) {
   const auto image = store_->pull(named);
   EXPECT_TRUE(image) << image.error().message;
   EXPECT_TRUE(is_clean());  // the account is in no file any more
+}
+
+TEST_F(PullTest, APrivateImageIsForThoseWhoseCredentialsTheRegistryAccepts) {
+  registry_.put("1", std::string(8192, 'a'));
+  registry_.account = "user:right";
+  const auto as = [&](std::string user, std::string password) {
+    PullRequest named = request("1");
+    named.user = std::move(user);
+    named.password = std::move(password);
+    return named;
+  };
+  ASSERT_TRUE(store_->pull(as("user", "right")));
+  const int blobs = registry_.blobs();
+  for (const PullRequest& other : {request("1"), as("user", "wrong"), as("other", "right")}) {
+    EXPECT_FALSE(store_->find_usable(other));
+    for (const PullPolicy policy : {PullPolicy::never, PullPolicy::if_not_present, PullPolicy::always})
+      EXPECT_FALSE(store_->pull(other, policy));
+  }
+  EXPECT_TRUE(store_->find_usable(as("user", "right")));
+  for (const PullPolicy policy : {PullPolicy::never, PullPolicy::if_not_present, PullPolicy::always})
+    EXPECT_TRUE(store_->pull(as("user", "right"), policy));
+  EXPECT_EQ(registry_.blobs(), blobs);  // it is here
+  // Another process knows as much, and what it reads there is no credential.
+  const auto again = ImageStore::open(folder_.native());
+  EXPECT_TRUE(again->find_usable(as("user", "right")));
+  EXPECT_FALSE(again->find_usable(request("1")));
+  std::ifstream record(folder_ / "references" / sha256_hex(registry_.reference("1")));
+  const std::string text((std::istreambuf_iterator<char>(record)), {});
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("accepted"), testing::Not(HasSubstr("right"))));
+  // Credentials that are new are asked about, also while the old ones are remembered; then it is open to all.
+  registry_.account = "user:newer";
+  EXPECT_TRUE(store_->pull(as("user", "newer"), PullPolicy::never));
+  registry_.account = {};
+  EXPECT_TRUE(store_->pull(request("1"), PullPolicy::if_not_present));
+  registry_.account = "nobody:knows";
+  EXPECT_TRUE(store_->find_usable(as("user", "wrong")));
+}
+
+TEST_F(PullTest, APrivateImageIsNobodysWhileItsRegistryIsAway) {
+  PullRequest named;
+  {
+    Registry gone;
+    gone.put("1", std::string(8192, 'a'));
+    gone.account = "user:right";
+    named = {.reference = gone.reference("1"), .user = "user", .password = "right", .insecure = true};
+    ASSERT_TRUE(store_->pull(named));
+  }
+  EXPECT_TRUE(store_->pull(named, PullPolicy::if_not_present));  // was accepted lately
+  const PullRequest anonymous{.reference = named.reference, .insecure = true};
+  const auto refused = store_->pull(anonymous, PullPolicy::never);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, 503);
+}
+
+TEST_F(PullTest, WhoeverPullsTheSameMustBeAcceptedToo) {
+  registry_.put("1", std::string(1 << 20, 'd'));
+  registry_.account = "user:right";
+  PullRequest named = request("1");
+  named.user = "user";
+  named.password = "right";
+  std::atomic<int> had = 0, refused = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&, i] { ++(store_->pull(i % 2 == 0 ? named : request("1")) ? had : refused); });
+  }
+  EXPECT_EQ(had, 2);
+  EXPECT_EQ(refused, 2);
+}
+
+TEST_F(PullTest, APullEndsWhenNobodyWantsIt) {
+  registry_.put("1", std::string(1 << 20, 'd'));
+  registry_.stalls = true;
+  std::stop_source stop;
+  std::optional<Result<UsableImage>> pulled, waited;
+  std::jthread one([&] { pulled = store_->pull(request("1"), PullPolicy::always, stop.get_token()); });
+  while (!registry_.stalling) std::this_thread::yield();
+  std::jthread other([&] { waited = store_->pull(request("1"), PullPolicy::always, stop.get_token()); });
+  stop.request_stop();
+  one.join();
+  other.join();
+  EXPECT_FALSE(*pulled);
+  EXPECT_FALSE(*waited);
+  EXPECT_TRUE(is_clean());
+  EXPECT_FALSE(store_->find(registry_.reference("1")));
 }
 
 TEST_F(PullTest, Mirrors) {

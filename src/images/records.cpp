@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "base/image_limits.h"
 #include "disks/folder.h"
@@ -75,7 +76,15 @@ std::string to_text(const ImageRecord& record) {
 
 std::string to_text(const ReferenceRecord& record) {
   std::string text;
-  json::write(json::Object{{"reference", record.reference}, {"digest", record.digest}, {"loaded", record.loaded}},
+  json::Array accepted;
+  for (const AcceptedAccount& one : record.accepted)
+    accepted.emplace_back(json::Object{{"account", one.account}, {"at", one.at}});
+  json::write(json::Object{{"reference", record.reference},
+                           {"digest", record.digest},
+                           {"loaded", record.loaded},
+                           {"source", record.source},
+                           {"everybody", record.everybody},
+                           {"accepted", std::move(accepted)}},
               text);
   return text;
 }
@@ -99,7 +108,13 @@ std::optional<ReferenceRecord> read_reference_record(const std::string& file) {
   if (!document) return std::nullopt;
   ReferenceRecord record{.reference = std::string(json::get_string_or(document->root(), "reference")),
                          .digest = std::string(json::get_string_or(document->root(), "digest")),
-                         .loaded = json::get_bool_or(document->root(), "loaded", false)};
+                         .loaded = json::get_bool_or(document->root(), "loaded", false),
+                         .source = std::string(json::get_string_or(document->root(), "source")),
+                         .everybody = json::get_bool_or(document->root(), "everybody", false)};
+  if (const json::Array* accepted = json::get_array(document->root(), "accepted"))
+    for (const json::Value& one : *accepted)
+      record.accepted.push_back(
+          {.account = std::string(json::get_string_or(one, "account")), .at = json::get_int_or(one, "at", 0)});
   if (record.reference.empty() || hex_of(record.digest).empty()) return std::nullopt;
   return record;
 }
@@ -159,6 +174,15 @@ std::optional<StoreLock> StoreLock::take(const std::string& path, Kind kind) {
   while (::flock(file.get(), how) != 0)
     if (errno != EINTR) return std::nullopt;
   return StoreLock(std::move(file));
+}
+
+std::optional<StoreLock> StoreLock::await(const std::string& path, const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    if (auto lock = take(path, Kind::exclusive_if_free)) return lock;
+    if (errno != EWOULDBLOCK) return std::nullopt;
+    std::this_thread::sleep_for(limits::image_lock_look);
+  }
+  return std::nullopt;
 }
 
 Result<WorkFolder> WorkFolder::make(const std::string& parent) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +24,18 @@ struct ImageRecord {
   std::string digest, architecture;
   std::vector<LayerRecord> layers;
 };
+// Credentials that a registry has accepted (access.h), and when: seconds since 1970.
+struct AcceptedAccount {
+  std::string account;
+  std::int64_t at = 0;
+};
 // A file of references/
 struct ReferenceRecord {
   std::string reference, digest;
   bool loaded = false;
+  std::string source = {};  // the digest of what the registry had under the reference: of a list of images, too
+  bool everybody = false;   // the registry gives it to everybody
+  std::vector<AcceptedAccount> accepted = {};  // the oldest first
 };
 
 std::string to_text(const ImageRecord& record);
@@ -52,6 +61,8 @@ class StoreLock {
  public:
   enum class Kind : std::uint8_t { shared, exclusive, exclusive_if_free };
   static std::optional<StoreLock> take(const std::string& file, Kind kind);
+  // Exclusive, as soon as it is free; nothing when it is not wanted any more.
+  static std::optional<StoreLock> await(const std::string& file, const std::stop_token& stop);
 
  private:
   explicit StoreLock(disks::Descriptor file) : file_(std::move(file)) {}

@@ -86,6 +86,11 @@ Result<void> make_file(const Step& step, std::string_view content, std::int64_t 
 }
 
 Result<void> make_folder(const Step& step, Made& /*made*/) {
+  for (const std::string& above : step.within) {
+    struct stat info{};
+    if (::lstat(above.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+      return step_failed(step, fmt::format("{} is missing, which holds what must not be made anew", above));
+  }
   for (std::size_t end = step.path.find('/', 1);; end = step.path.find('/', end + 1)) {
     const std::string folder = step.path.substr(0, end);
     if (::mkdir(folder.c_str(), own_folder) != 0 && errno != EEXIST)
@@ -238,7 +243,7 @@ Result<void> make_link(const Step& given, Made& /*made*/) {
 }
 
 Result<void> link_folder(const Step& step, Made& made) {
-  if (auto there = make_folder({.path = step.backing}, made); !there) return there;
+  if (auto there = make_folder({.path = step.backing, .within = step.within}, made); !there) return there;
   return put_link(step);
 }
 
@@ -301,7 +306,8 @@ void unlink_tpm(const Folders& folders) {
 
 Result<void> clear(const Folders& folders) {
   unlink_tpm(folders);
-  if (auto removed = remove_folder(folders.guest); !removed) return removed;
+  for (const std::string& folder : {folders.guest, folders.shared})
+    if (auto removed = remove_folder(folder); !removed) return removed;
   return remove_folder(folders.sockets);
 }
 

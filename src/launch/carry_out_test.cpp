@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -45,8 +46,9 @@ class CarryOutTest : public testing::Test {
       all.insert(fs::relative(entry.path(), folder_).native());
     return all;
   }
-  static std::string tool(std::vector<std::string> command) {
-    const auto ended = disks::run({.command = std::move(command), .bytes_max = 1 << 30});
+  std::string tool(std::vector<std::string> command) const {
+    const disks::Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto ended = disks::run({.command = std::move(command), .folder = folder.get(), .bytes_max = 1 << 30});
     return ended ? ended->output + ended->errors : ended.error().message;
   }
 
@@ -250,9 +252,13 @@ TEST_F(CarryOutTest, ALinkInThePlaceOfAPartIsNotFollowed) {
 }
 
 TEST_F(CarryOutTest, AfterTheRun) {
-  const Folders folders{
-      .guest = at("guest"), .sockets = at("run"), .disks = at("disks"), .images = at("images"), .tpm = at("swtpm")};
-  for (const std::string_view name : {"guest/hotplug", "run", "disks", "vm"})
+  const Folders folders{.guest = at("guest"),
+                        .shared = at("shared"),
+                        .sockets = at("run"),
+                        .disks = at("disks"),
+                        .images = at("images"),
+                        .tpm = at("swtpm")};
+  for (const std::string_view name : {"guest/hotplug", "shared/container-disks", "run", "disks", "vm"})
     fs::create_directories(at(std::string(name)));
   put("guest/overlay", "x");
   put("disks/claim", "x");
@@ -275,10 +281,10 @@ TEST_F(CarryOutTest, AfterTheRun) {
 
 TEST_F(CarryOutTest, ImagesThatGuestsUse) {
   EXPECT_THAT(images_in_use(at("nodes")), testing::IsEmpty());
-  for (const std::string_view guest : {"n1/guests/a", "n1/guests/b", "n2/guests/c", "n3"})
+  for (const std::string_view guest : {"n1/shared/a", "n1/shared/b", "n2/shared/c", "n3"})
     fs::create_directories(folder_ / "nodes" / guest);
-  put("nodes/n1/guests/a/images", "sha256:1\nsha256:2\n");
-  put("nodes/n2/guests/c/images", "sha256:3");
+  put("nodes/n1/shared/a/images", "sha256:1\nsha256:2\n");
+  put("nodes/n2/shared/c/images", "sha256:3");
   EXPECT_THAT(images_in_use(at("nodes")), testing::ElementsAre("sha256:1", "sha256:2", "sha256:3"));
 }
 

@@ -19,10 +19,13 @@ struct Named {
 };
 
 // Kubernetes' own default: what may change is asked for anew.
-bool always_pulls(const Named& named) {
-  if (!named.policy.empty()) return named.policy == "Always";
+images::PullPolicy policy_of(const Named& named) {
+  if (named.policy == "Never") return images::PullPolicy::never;
+  if (!named.policy.empty())
+    return named.policy == "Always" ? images::PullPolicy::always : images::PullPolicy::if_not_present;
   const std::string_view last = named.reference.substr(named.reference.rfind('/') + 1);
-  return !named.reference.contains('@') && (!last.contains(':') || last.ends_with(":latest"));
+  const bool may_change = !named.reference.contains('@') && (!last.contains(':') || last.ends_with(":latest"));
+  return may_change ? images::PullPolicy::always : images::PullPolicy::if_not_present;
 }
 
 Result<images::PullRequest> request_of(const Named& named, const Mounted& mounted, std::string_view architecture) {
@@ -47,49 +50,62 @@ void make_room(images::ImageStore& store) {
   (void)store.collect(limits::image_room_wanted - room, images_in_use(state + "/nodes"));
 }
 
-// What was loaded by hand is taken as it is: there may be no registry that has it.
-Result<images::Image> provide(images::ImageStore& store, const Named& named, const Mounted& mounted,
-                              std::string_view architecture) {
-  auto here = store.find(named.reference);
-  if (here && (here->loaded || !always_pulls(named))) return std::move(*here);
-  if (!here && named.policy == "Never")
+// What a VMI's images are had with.
+struct Source {
+  images::ImageStore& store;
+  const Mounted& mounted;
+  std::string_view architecture;
+  const Fetching& how;
+};
+
+// What was loaded by hand is taken as it is: there may be no registry that has it. Everything else is for those to whom
+// its registry gives it, whatever the policy says.
+Result<std::optional<images::UsableImage>> provide(const Source& from, const Named& named) {
+  const images::PullPolicy policy = policy_of(named);
+  auto request = request_of(named, from.mounted, from.architecture);
+  const images::PullRequest anonymous{.reference = std::string(named.reference)};
+  auto here = from.store.find_usable(request ? *request : anonymous);
+  if (here && (here->loaded || policy != images::PullPolicy::always)) return here;
+  if (policy == images::PullPolicy::never && !from.store.find(named.reference))
     return domain::refuse(
         "RUN-CD-07", fmt::format("{}.image", named.field),
         fmt::format("{}: is not in the image store, and imagePullPolicy is Never", domain::in_quotes(named.reference)));
-  auto request = request_of(named, mounted, architecture);
   if (!request) return fail(std::move(request.error()));
-  make_room(store);
-  return store.pull(*request);
+  if (!from.how.network) return std::optional<images::UsableImage>();
+  if (from.how.told) from.how.told(named.reference);
+  make_room(from.store);
+  auto pulled = from.store.pull(*request, policy, from.how.stop);
+  if (!pulled) return fail(std::move(pulled.error()));
+  return std::optional(std::move(*pulled));
 }
 
-Result<ContainerImage> disk_image(images::ImageStore& store, const Mounted& mounted, std::string_view architecture,
-                                  const domain::kubevirt::Volume& volume, std::string_view field) {
+using MaybeImage = Result<std::optional<ContainerImage>>;
+
+MaybeImage disk_image(const Source& from, const domain::kubevirt::Volume& volume, std::string_view field) {
   const auto given = volume.container_disk();
-  auto image = provide(store, {given.image(), given.image_pull_policy(), given.image_pull_secret(), field}, mounted,
-                       architecture);
+  auto image = provide(from, {given.image(), given.image_pull_policy(), given.image_pull_secret(), field});
   if (!image) return fail(std::move(image.error()));
-  auto disk = store.disk_of(*image, given.path());
+  if (!*image) return std::optional<ContainerImage>();
+  auto disk = from.store.disk_of(**image, given.path());
   if (!disk) return fail(std::move(disk.error()));
-  auto format = store.format_of(*disk);
+  auto format = from.store.format_of(*disk);
   if (!format) return fail(std::move(format.error()));
   return ContainerImage{.volume = std::string(volume.name()),
                         .disk = std::move(*disk),
                         .format = std::move(*format),
-                        .digest = image->digest};
+                        .digest = (*image)->digest};
 }
 
-Result<ContainerImage> boot_image(images::ImageStore& store, const Mounted& mounted, std::string_view architecture,
-                                  const domain::kubevirt::KernelBootContainer& given) {
-  auto image = provide(store,
-                       {given.image(), given.image_pull_policy(), given.image_pull_secret(),
-                        "spec.domain.firmware.kernelBoot.container"},
-                       mounted, architecture);
+MaybeImage boot_image(const Source& from, const domain::kubevirt::KernelBootContainer& given) {
+  auto image = provide(from, {given.image(), given.image_pull_policy(), given.image_pull_secret(),
+                              "spec.domain.firmware.kernelBoot.container"});
   if (!image) return fail(std::move(image.error()));
-  ContainerImage found{.volume = {}, .disk = {}, .format = {}, .digest = image->digest};
+  if (!*image) return std::optional<ContainerImage>();
+  ContainerImage found{.volume = {}, .disk = {}, .format = {}, .digest = (*image)->digest};
   for (const auto& [path, file] :
        {std::pair(given.kernel_path(), &found.kernel), {given.initrd_path(), &found.initrd}}) {
     if (path.empty()) continue;
-    auto resolved = store.file_of(*image, path);
+    auto resolved = from.store.file_of(**image, path);
     if (!resolved) return fail(std::move(resolved.error()));
     *file = std::move(*resolved);
   }
@@ -108,7 +124,7 @@ std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folde
 std::set<std::string, std::less<>> images_in_use(const std::string& nodes_folder) {
   std::set<std::string, std::less<>> digests;
   for (const auto& node : folders_in(nodes_folder))
-    for (const auto& guest : folders_in(node / "guests")) {
+    for (const auto& guest : folders_in(node / "shared")) {
       const auto text = read_file((guest / used_images_file).native(), limits::image_digests_bytes_max);
       std::string_view rest = text ? std::string_view(*text) : std::string_view();
       while (!rest.empty()) {
@@ -120,23 +136,26 @@ std::set<std::string, std::less<>> images_in_use(const std::string& nodes_folder
   return digests;
 }
 
-Result<std::vector<ContainerImage>> provide_images(images::ImageStore& store, const json::Value& object,
-                                                   const Mounted& mounted) {
+Result<std::optional<std::vector<ContainerImage>>> provide_images(images::ImageStore& store, const json::Value& object,
+                                                                  const Mounted& mounted, const Fetching& how) {
   const domain::Vmi vmi(object);
+  const Source from{.store = store, .mounted = mounted, .architecture = vmi.spec.architecture(), .how = how};
   std::vector<ContainerImage> found;
   const auto volumes = vmi.spec.volumes();
   for (std::size_t i = 0; i < volumes.size(); ++i) {
     if (!volumes[i].container_disk()) continue;
-    auto image = disk_image(store, mounted, vmi.spec.architecture(), volumes[i], field_of(i, "containerDisk"));
+    auto image = disk_image(from, volumes[i], field_of(i, "containerDisk"));
     if (!image) return fail(std::move(image.error()));
-    found.push_back(std::move(*image));
+    if (!*image) return std::optional<std::vector<ContainerImage>>();
+    found.push_back(std::move(**image));
   }
   if (const auto boot = vmi.dom.firmware().kernel_boot().container()) {
-    auto image = boot_image(store, mounted, vmi.spec.architecture(), boot);
+    auto image = boot_image(from, boot);
     if (!image) return fail(std::move(image.error()));
-    found.push_back(std::move(*image));
+    if (!*image) return std::optional<std::vector<ContainerImage>>();
+    found.push_back(std::move(**image));
   }
-  return found;
+  return std::optional(std::move(found));
 }
 
 }  // namespace vg::launch

@@ -1,7 +1,7 @@
 // What must exist before a guest starts (spec launch 2): planned by a pure function, then carried out. Carrying out is
 // idempotent: what is there is not made again, and nothing that is half made has its name.
 //
-//   auto images = provide_images(store, vmi, mounted);            // pulls what is missing
+//   auto images = provide_images(store, vmi, mounted, {});        // pulls what is missing
 //   auto plan = launch::plan(wanted);                             // wanted.images = images
 //   carry_out(plan->before_define);
 //   put_paths(wanted, context); ... convert, define ...
@@ -11,7 +11,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +32,7 @@ namespace vg::launch {
 // The folders of one VMI. All below the node's own; `sockets` is apart because the path of a socket must be short.
 struct Folders {
   std::string guest;    // of this VMI: overlays, ISOs, empty disks, NVRAM; removed with it
+  std::string shared;   // of this VMI as well: links to files of the image store, which its QEMU may only read
   std::string sockets;  // serial, VNC, agent, ...
   std::string disks;    // of claims: NAMESPACE/CLAIM/disk.img (src/disks/folder.h)
   std::string images;   // of the image store
@@ -60,7 +63,7 @@ struct Wanted {
 
 struct Step {
   enum class Kind : std::uint8_t {
-    make_folder,   // with those above it
+    make_folder,   // with those above it; but what it is `within` must exist
     write_file,    // `content`
     make_iso,      // of `files`
     make_overlay,  // qcow2 over `backing`
@@ -85,8 +88,8 @@ struct Step {
   std::int64_t size = 0;
   std::string content = {};
   double overhead = 0;
-  // Of make_raw and link: the file must be below one of these when all links on the way to it are followed, and what is
-  // below /dev must be a block device. Empty: anywhere.
+  // Of folders: the one above, which must exist. Of make_raw and link: the file must be below one of these when all
+  // links on the way to it are followed, and what is below /dev must be a block device. Empty: anywhere.
   std::vector<std::string> within = {};
 };
 
@@ -116,12 +119,19 @@ struct Made {
 // Blocks; for a thread of its own. Stops at the first failure.
 Result<Made> carry_out(const std::vector<Step>& steps);
 
+// How images are had.
+struct Fetching {
+  bool network = true;        // false: those that are here and may be used without asking anybody
+  std::stop_token stop = {};  // the VMI is gone
+  std::function<void(std::string_view reference)> told = {};  // that a registry is asked now
+};
 // The images of container disks and kernel boot, by their pull policies and with the credentials of their pull secrets.
-// Blocks as long as a pull takes. Before one, images that no guest uses go where the disk is nearly full.
-Result<std::vector<ContainerImage>> provide_images(images::ImageStore& store, const json::Value& vmi,
-                                                   const Mounted& mounted);
+// Blocks as long as a pull takes. Before one, images that no guest uses go where the disk is nearly full. Nothing: a
+// registry must be asked, which was not wanted.
+Result<std::optional<std::vector<ContainerImage>>> provide_images(images::ImageStore& store, const json::Value& vmi,
+                                                                  const Mounted& mounted, const Fetching& how);
 
-// Digests of images that guests of this machine use: each guest's folder, NODES/NODE/guests/UID, has a list of its own.
+// Digests of images that guests of this machine use: each guest has a list of its own, in NODES/NODE/shared/UID.
 std::set<std::string, std::less<>> images_in_use(const std::string& nodes_folder);
 
 // A folder with firmware for EFI under upstream's names, for domain::Settings::rom_folder; empty: this machine has

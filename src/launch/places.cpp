@@ -8,14 +8,15 @@
 namespace vg::launch {
 namespace {
 
-enum class Base : std::uint8_t { guest, sockets, state };
+enum class Base : std::uint8_t { guest, shared, sockets, state };
 struct Place {
   Path path;
   Base base;
   std::string_view pattern;
 };
 
-// NVRAM is apart: its place depends on the VMI. Everything else that a run makes is below the guest's folder.
+// NVRAM is apart: its place depends on the VMI. Everything else that a run makes is below the guest's folder. A QEMU
+// that was taken over writes there whatever the modes of files are, but not to what it shares with others.
 constexpr std::array place_table = std::to_array<Place>({
     {Path::vnc, Base::sockets, "virt-vnc"},
     {Path::serial, Base::sockets, "virt-serial0"},
@@ -26,8 +27,8 @@ constexpr std::array place_table = std::to_array<Place>({
     {Path::block_device, Base::guest, "volumes/{volume}/disk.img"},
     {Path::hotplug_image, Base::guest, "hotplug/{volume}.img"},
     {Path::hotplug_device, Base::guest, "hotplug/{volume}.img"},
-    {Path::container_disk, Base::guest, "container-disks/disk_{index}.img"},
-    {Path::kernel_boot, Base::guest, "kernel-boot/{file}"},
+    {Path::container_disk, Base::shared, "container-disks/disk_{index}.img"},
+    {Path::kernel_boot, Base::shared, "kernel-boot/{file}"},
     {Path::overlay, Base::guest, "overlays/{volume}.qcow2"},
     {Path::empty_disk, Base::guest, "empty-disks/{volume}.qcow2"},
     {Path::cloud_init_no_cloud, Base::guest, "cloud-init/noCloud.iso"},
@@ -50,6 +51,7 @@ constexpr std::array place_table = std::to_array<Place>({
 
 std::string base_of(const Folders& folders, const domain::Vmi& vmi, Base base) {
   if (base == Base::state) return state_folder(folders, vmi);
+  if (base == Base::shared) return folders.shared;
   return base == Base::guest ? folders.guest : folders.sockets;
 }
 
@@ -69,6 +71,12 @@ std::string state_folder(const Folders& folders, const domain::Vmi& vmi) {
       return fmt::format("{}/{}/{}", folders.disks, ns, claim);
   }
   return fmt::format("{}/state", folders.guest);
+}
+
+std::vector<std::string> state_base(const Folders& folders, const domain::Vmi& vmi) {
+  std::string folder = state_folder(folders, vmi);
+  if (!folder.starts_with(folders.disks + "/")) return {};
+  return {std::move(folder)};
 }
 
 domain::Paths places_of(const Folders& folders, const domain::Vmi& vmi) {

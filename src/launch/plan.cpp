@@ -21,15 +21,19 @@ constexpr std::array<PlanPart, 9> parts{plan_filesystems, plan_host_disks,      
 // The folders that the steps put something into, each once, before them.
 Steps with_folders(const Planned& planned, Steps steps) {
   const Folders& folders = planned.wanted.folders;
+  const std::string state = state_folder(folders, planned.vmi);
   std::set<std::string> made{folders.guest, folders.sockets,
                              planned.at(Path::nvram).substr(0, planned.at(Path::nvram).rfind('/'))};
   for (const Step& step : steps)
-    if (step.path.starts_with(folders.guest)) made.insert(step.path.substr(0, step.path.rfind('/')));
-  if (!planned.vmi.status.changed_block_tracking().state().empty())
-    made.insert(fmt::format("{}/cbt", state_folder(folders, planned.vmi)));
+    if (step.path.starts_with(folders.guest) || step.path.starts_with(folders.shared))
+      made.insert(step.path.substr(0, step.path.rfind('/')));
+  if (!planned.vmi.status.changed_block_tracking().state().empty()) made.insert(fmt::format("{}/cbt", state));
   Steps all;
   for (const std::string& folder : made)
-    if (!folder.empty()) all.push_back({.kind = Step::Kind::make_folder, .path = folder});
+    if (!folder.empty())
+      all.push_back({.kind = Step::Kind::make_folder,
+                     .path = folder,
+                     .within = folder.starts_with(state + "/") ? state_base(folders, planned.vmi) : Step().within});
   std::ranges::move(steps, std::back_inserter(all));
   return all;
 }

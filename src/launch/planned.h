@@ -14,7 +14,7 @@ namespace vg::launch {
 
 using domain::Path;
 inline constexpr std::string_view tpm_link = "tpm";  // of a guest's folder: where its TPM's state is linked from
-inline constexpr std::string_view used_images_file = "images";  // of a guest's folder: digests, one a line
+inline constexpr std::string_view used_images_file = "images";  // of what a guest shares: digests, one a line
 inline constexpr std::int64_t image_unit = 1 << 20;             // sizes of images are rounded down to it
 using Files = std::vector<Step::File>;
 using Steps = std::vector<Step>;
@@ -36,6 +36,8 @@ domain::Paths places_of(const Folders& folders, const domain::Vmi& vmi);
 
 // Where what outlives a run is: in the claim for it, or with the rest when there is none.
 std::string state_folder(const Folders& folders, const domain::Vmi& vmi);
+// The same where it is a claim's, which is there or lost, and never made here; nothing where it is not.
+std::vector<std::string> state_base(const Folders& folders, const domain::Vmi& vmi);
 
 // The files of a Secret or ConfigMap: its keys, sorted (RUN-ISO-01, RUN-ISO-02).
 Result<Files> files_of(std::string_view kind, const json::Object& object, std::string_view field);

@@ -42,25 +42,13 @@ std::optional<Quantity> storage_of(const api::Map<api::QuantityView>& amounts) {
   return domain::amount_of(amounts["storage"]);
 }
 
-// DOM-PRE-03: what was asked for unless more than there is, in whole MiB.
-std::int64_t size_of_claim(const PersistentVolumeClaimInfo& info) {
-  const auto capacity = storage_of(info.capacity()), request = storage_of(info.requests());
-  const bool ask = request && (!capacity || *request < *capacity);
-  return rounded(ask ? request->value() : capacity ? capacity->value() : 0);
-}
-
-// RUN-IMG-05, PVC-06: made where it is missing, when the size is known. Block volumes are files here as well
-// (RUN-IMG-06).
+// RUN-IMG-05, PVC-06: the image is there. Who keeps the claim makes it, once (controllers/storage/claim.cpp): a node
+// that made one where it is missing would give a guest whose disk is lost a blank one. Block volumes are files here as
+// well (RUN-IMG-06).
 Result<void> plan_claim(const Planned& planned, const Volume& volume, std::string_view field, Steps& steps) {
   auto image = image_of_claim(planned, claim_of(volume), field);
   if (!image) return fail(std::move(image.error()));
   const std::string name(volume.name());
-  if (const auto info = planned.status_of(name).persistent_volume_claim_info(); info && !volume.ephemeral()) {
-    const std::int64_t size = size_of_claim(info);
-    if (size == 0)
-      return domain::refuse("RUN-IMG-05", field, "the claim must have a capacity or request of 1Mi or more");
-    steps.push_back({.kind = Kind::make_raw, .path = *image, .volume = name, .size = size});
-  }
   steps.push_back({.kind = Kind::link,
                    .path = planned.at(Path::claim_image, name),
                    .volume = name,
@@ -108,7 +96,9 @@ Result<void> plan_host_disk(const Planned& planned, const Volume& volume, std::s
   if (auto allowed = check_host_path(planned, disk.path(), fmt::format("{}.path", field)); !allowed) return allowed;
   const std::string name(volume.name()), path(disk.path());
   const std::vector<std::string> within = host_disk_folders();
-  if (disk.type() == "DiskOrCreate")
+  // One that was made for an earlier run of this VM is there, or it is lost.
+  const std::string made = fmt::format("\n{}", planned.vmi.annotations["virtgate.io/host-disks-made"]);
+  if (disk.type() == "DiskOrCreate" && !made.contains(fmt::format("\n{}\n", path)))
     steps.push_back({.kind = Kind::make_raw,
                      .path = path,
                      .volume = name,
@@ -229,7 +219,7 @@ Result<void> plan_other_files(const Planned& planned, Steps& steps) {
     if (!image.digest.empty()) digests.append(image.digest).append("\n");
   if (!digests.empty())
     steps.push_back({.kind = Kind::write_file,
-                     .path = fmt::format("{}/{}", planned.wanted.folders.guest, used_images_file),
+                     .path = fmt::format("{}/{}", planned.wanted.folders.shared, used_images_file),
                      .content = std::move(digests)});
   return plan_acpi_tables(planned, steps);
 }
@@ -247,8 +237,10 @@ Result<void> plan_tpm(const Planned& planned, Steps& steps) {
                           "a VM with a persistent TPM cannot be migrated on this host; stop it, and start it again");
   const std::string place = fmt::format("{}/{}", folders.tpm, uuid);
   steps.push_back({.kind = Kind::make_folder, .path = folders.tpm});
-  steps.push_back(
-      {.kind = Kind::link_folder, .path = place, .backing = fmt::format("{}/tpm", state_folder(folders, planned.vmi))});
+  steps.push_back({.kind = Kind::link_folder,
+                   .path = place,
+                   .backing = fmt::format("{}/tpm", state_folder(folders, planned.vmi)),
+                   .within = state_base(folders, planned.vmi)});
   steps.push_back({.kind = Kind::make_folder, .path = folders.guest});
   steps.push_back({.kind = Kind::link_folder, .path = fmt::format("{}/{}", folders.guest, tpm_link), .backing = place});
   return {};
@@ -361,9 +353,6 @@ Result<std::vector<Step>> plan_hotplug(const Wanted& wanted, std::string_view na
     if (!image) return fail(std::move(image.error()));
     const std::string place = planned.at(Path::hotplug_image, name);
     Steps steps{{.kind = Kind::make_folder, .path = place.substr(0, place.rfind('/'))}};
-    const std::int64_t size = size_of_claim(planned.status_of(name).persistent_volume_claim_info());
-    if (size > 0)  // RUN-IMG-05, for a claim that nobody has put anything into
-      steps.push_back({.kind = Kind::make_raw, .path = *image, .volume = std::string(name), .size = size});
     steps.push_back({.kind = Kind::link, .path = place, .volume = std::string(name), .backing = std::move(*image)});
     return steps;
   }
