@@ -65,6 +65,12 @@ Result<User> authenticate_websocket(const Identifier& identifier, const http::He
   return std::move(identity->user);
 }
 
+// What a page must know to send it, and so may, wherever it is from.
+bool brings_token(const http::Request& request) {
+  const auto protocols = request.headers.find("sec-websocket-protocol");
+  return request.headers.find("authorization") || (protocols && protocols->contains(http::bearer_subprotocol_prefix));
+}
+
 constexpr std::string_view no_credential = "none";
 
 // For the audit log: the kind of what was shown, never a part of it.
@@ -123,8 +129,14 @@ Result<User> Identifier::find_user(const http::Request& request) const {
   if (request.peer && request.peer->certificate) {
     const http::PeerCertificate& certificate = *request.peer->certificate;
     if (auto user = user_of_front_proxy(certificate, request.headers)) return with_implied_groups(std::move(*user));
-    if (auto user = user_of_node(certificate, node_account_)) return with_implied_groups(std::move(*user));
-    if (auto user = user_of_certificate(certificate)) return with_implied_groups(std::move(*user));
+    if (!is_from_other_site(request)) {
+      if (auto user = user_of_node(certificate, node_account_)) return with_implied_groups(std::move(*user));
+      if (auto user = user_of_certificate(certificate)) return with_implied_groups(std::move(*user));
+    } else if (certificate.authority == client_authority && !brings_token(request)) {
+      return fail(Status::forbidden("", "", "",
+                                    "a web page of another site made this request: client certificates of browsers are "
+                                    "not accepted for those; use a bearer token"));
+    }
   }
   const auto authorization = request.headers.find("authorization");
   if (!authorization) {

@@ -116,6 +116,47 @@ TEST_F(IdentifyTest, ACertificateOfANodeStandsForItsAccountThere) {
   EXPECT_EQ(identifier.authenticate(request)->name, "jane");
 }
 
+// A browser shows its certificate whichever page made it ask.
+TEST_F(IdentifyTest, ACertificateCountsOnlyForRequestsOfThisSite) {
+  certificate("ann", {"system:masters"}, "client-ca");
+  struct Row {
+    std::string_view origin, site;  // empty: not sent
+    bool counts;
+  };
+  const Row rows[] = {{"", "", true},
+                      {"https://here:6443", "same-origin", true},
+                      {"https://here:6443", "", true},
+                      {"", "same-origin", true},
+                      {"", "none", true},
+                      {"https://evil.example", "cross-site", false},
+                      {"https://evil.example", "", false},
+                      {"https://here:6444", "same-site", false},
+                      {"http://here:6443", "", false},
+                      {"null", "", false},
+                      {"", "cross-site", false},
+                      {"", "same-site", false},
+                      {"https://here:6443", "cross-site", false}};
+  for (const Row& row : rows)
+    for (const std::string_view upgrade : {"", "websocket"}) {
+      request.headers.clear();
+      request.headers.add("Host", "here:6443");
+      if (!row.origin.empty()) request.headers.add("Origin", row.origin);
+      if (!row.site.empty()) request.headers.add("Sec-Fetch-Site", row.site);
+      if (!upgrade.empty()) request.headers.add("Upgrade", upgrade);
+      const auto who = identifier.authenticate(request);
+      EXPECT_EQ(who.has_value(), row.counts) << row.origin << row.site;
+      if (!who) EXPECT_EQ(who.error().code, 403);
+    }
+  // What only a page that knows it can send counts still, and the certificate does not.
+  request.headers.add("Authorization", "Bearer s3cret-token");
+  EXPECT_EQ(identifier.identify(request).value().user, "kubernetes-admin");
+  certificate("system:node:n1", {"system:nodes"}, "client-ca");
+  identifier.let_nodes_be("handler");
+  request.headers.clear();
+  request.headers.add("Sec-Fetch-Site", "cross-site");
+  EXPECT_FALSE(identifier.authenticate(request));
+}
+
 TEST_F(IdentifyTest, OtherCertificatesSayNothing) {
   certificate("front-proxy", {"system:masters"}, "requestheader-ca");
   EXPECT_FALSE(identifier.identify(request)->authenticated);

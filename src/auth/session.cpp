@@ -66,6 +66,13 @@ bool is_from_own_origin(const http::Request& request) {
   return origin_of(request) != Origin::other && is_from_own_site(request);
 }
 
+bool is_from_other_site(const http::Request& request) {
+  if (origin_of(request) == Origin::other) return true;
+  const Single site = single(request.headers, "sec-fetch-site");
+  // "none": the user typed the address, or opened a bookmark.
+  return site.ambiguous || (site.value && *site.value != "same-origin" && *site.value != "none");
+}
+
 bool is_from_own_page(const http::Request& request) {
   if (!is_from_own_site(request)) return false;
   const Origin origin = origin_of(request);

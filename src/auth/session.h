@@ -29,6 +29,11 @@ bool is_from_own_page(const http::Request& request);
 // The same without page_header, for programs: what it says of where it comes from, if anything, is this server.
 bool is_from_own_origin(const http::Request& request);
 
+// Whether a page of another origin made a browser send it, as far as the browser says. A browser shows its client
+// certificate with every request to this server as it does cookies, and nothing else of such a request can be told from
+// one that the user wanted.
+bool is_from_other_site(const http::Request& request);
+
 // The id of the session that the request may use. Nothing: it shows none, more than one, is from a page elsewhere, or
 // brings other credentials, which then count alone.
 std::optional<std::string_view> shown_session(const http::Request& request);

@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "auth/identify.h"
+#include "auth/node_identity.h"
 #include "json/access.h"
 #include "json/document.h"
 
@@ -62,10 +62,18 @@ bool network_names(const json::Value& network, string_view ns, string_view name)
   return wanted && (*wanted == name || *wanted == fmt::format("{}/{}", ns, name));
 }
 
+// Rules let nobody write a volume of two sources; one that is there all the same gives nothing of either.
+bool has_one_source(const json::Value& volume) {
+  const json::Object* members = volume.if_object();
+  return members && std::ranges::count_if(*members, [](const auto& member) {
+                      return member.key() != "name" && !member.value().is_null();
+                    }) == 1;
+}
+
 bool volume_names(const json::Value& volume, string_view resource, string_view name) {
-  return std::ranges::any_of(volume_references, [&](const Reference& reference) {
-    return reference.resource == resource && names(volume, reference, name);
-  });
+  return has_one_source(volume) && std::ranges::any_of(volume_references, [&](const Reference& reference) {
+           return reference.resource == resource && names(volume, reference, name);
+         });
 }
 
 bool credential_names(const json::Value& credential, string_view name) {
@@ -89,7 +97,7 @@ struct Question {
 };
 
 bool is_own_node(const Question& question) { return question.asked.name == question.node; }
-// Creating has no name yet; a Node of another name is of no use to whoever may not write it, and admission is asked.
+// Creating has no name yet: that it is its own is asked where the object is known (objects/node_restriction.h).
 bool is_new(const Question& question) { return question.asked.name.empty(); }
 bool is_own_pod(const Question& question) {
   return question.asked.ns == "kubevirt" && question.asked.name == fmt::format("virt-handler-{}", question.node);
@@ -163,12 +171,6 @@ bool is_open_path(const AccessAttributes& asked) {
 
 }  // namespace
 
-string_view node_of(const User& user) {
-  if (!user.in_group(auth::nodes_group)) return {};
-  const auto name = user.extra.find(std::string(auth::node_name_extra));
-  return name == user.extra.end() || name->second.size() != 1 ? string_view() : string_view(name->second.front());
-}
-
 bool is_on_node(const json::Object& vmi, string_view node) {
   const json::Object* metadata = json::get_object(vmi, "metadata");
   const json::Object* labels = metadata ? json::get_object(*metadata, "labels") : nullptr;
@@ -217,7 +219,7 @@ AccessDecision decide_node(string_view node, const AccessAttributes& asked, cons
 
 Task<Result<AccessDecision>> NodeAuthorizer::authorize(Core& core, const User& user,
                                                        const AccessAttributes& attributes) {
-  const string_view node = node_of(user);
+  const string_view node = auth::node_of(user);
   if (node.empty()) co_return co_await others_.authorize(core, user, attributes);
   const auto any_such = [&](const StoredObject& object, auto&& holds) {
     // Most are of other nodes, which the text alone tells.

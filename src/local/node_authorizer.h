@@ -14,9 +14,6 @@
 
 namespace vg::local {
 
-// Which node a user is; empty: none.
-std::string_view node_of(const User& user);
-
 // What the graph knows.
 struct NodeGraph {
   // The VMI is placed on the node, or is to move there.

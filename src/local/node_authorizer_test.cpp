@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "auth/identify.h"
+#include "auth/node_identity.h"
 #include "local/rbac.h"
 #include "local/rbac_test_support.h"
 
@@ -56,7 +56,7 @@ class NodeAuthorizerTest : public ::testing::Test {
   }
 
   bool may(std::string_view verb, std::string_view resource, std::string_view ns, std::string_view name,
-           std::string_view selector = {}, std::string_view who = "one") {
+           std::string_view selector = {}, std::string_view who = "one", std::string_view subresource = {}) {
     const auto slash = resource.find('/');
     const bool grouped = slash != std::string_view::npos;
     AccessAttributes asked{.verb = verb,
@@ -64,7 +64,7 @@ class NodeAuthorizerTest : public ::testing::Test {
                            .group = grouped ? resource.substr(0, slash) : "",
                            .version = "v1",
                            .resource = grouped ? resource.substr(slash + 1) : resource,
-                           .subresource = {},
+                           .subresource = subresource,
                            .ns = ns,
                            .name = name,
                            .label_selector = selector};
@@ -100,6 +100,18 @@ TEST_F(NodeAuthorizerTest, SeesWhereAVmiWentThatItHad) {
   EXPECT_FALSE(may("update", vmis, "ns", "gone"));
   EXPECT_FALSE(may("get", "secrets", "ns", "s-gone"));
   EXPECT_FALSE(may("get", vmis, "ns", "gone", {}, "three"));
+}
+
+// Rules let nobody write one; here it is as if there were none.
+TEST_F(NodeAuthorizerTest, AVolumeOfTwoSourcesGivesNothing) {
+  put("ns", "double", "one", R"("volumes":[{"name":"a","persistentVolumeClaim":{"claimName":"p-double"},
+      "serviceAccount":{"serviceAccountName":"a-double"},"secret":null},
+      {"name":"b","secret":{"secretName":"s-single"},"configMap":null}])",
+      "");
+  EXPECT_FALSE(may("get", "persistentvolumeclaims", "ns", "p-double"));
+  EXPECT_FALSE(may("create", "serviceaccounts", "ns", "a-double", {}, "one", "token"));
+  EXPECT_TRUE(may("create", "serviceaccounts", "ns", "a-one", {}, "one", "token"));
+  EXPECT_TRUE(may("get", "secrets", "ns", "s-single"));
 }
 
 TEST_F(NodeAuthorizerTest, ListsWhatIsLabelledWithItsName) {
@@ -170,10 +182,10 @@ TEST_F(NodeAuthorizerTest, OthersAreAskedOfTheRoles) {
   // Neither the group nor the name of a node alone makes one.
   User half = node("one");
   half.extra.clear();
-  EXPECT_EQ(node_of(half), "");
+  EXPECT_EQ(auth::node_of(half), "");
   half = node("one");
   half.groups.clear();
-  EXPECT_EQ(node_of(half), "");
+  EXPECT_EQ(auth::node_of(half), "");
 }
 
 }  // namespace

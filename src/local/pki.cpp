@@ -356,6 +356,14 @@ Result<bool> Pki::renew_leaf(Pair& leaf, const fs::path& file, const LeafRequest
   return true;
 }
 
+bool Pki::is_due(Time now) const {
+  const auto ends = [&](const Pair& pair, const LeafRequest& fresh) {
+    return needs_renewal(pair.certificate, fresh, authority_.certificate, now);
+  };
+  return ends(server_, server_leaf(options_, now)) || ends(admin_, admin_leaf(now)) ||
+         std::ranges::any_of(kept_, [&](const Kept& kept) { return ends(kept.pair, kept_leaf(kept.place, now)); });
+}
+
 Result<std::vector<std::string>> Pki::renew(Time now) {
   std::vector<std::string> renewed;
   auto server =

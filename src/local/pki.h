@@ -50,6 +50,9 @@ class Pki {
   // power failure costs an identity that is seconds old, and the next start says so. May be called from any thread.
   Result<void> sync() const;
 
+  // Whether renew() would renew anything: cheap, to be asked often. Who waits for a time that was reckoned before
+  // sleeps through a suspended host or a step of the clock. On the thread of renew().
+  bool is_due(Time now) const;
   // Renews what is about to expire (its key stays) and rewrites the kubeconfig to match. Says what it renewed.
   // To be called from one thread at a time.
   Result<std::vector<std::string>> renew(Time now);

@@ -161,9 +161,14 @@ TEST_F(PkiTest, TwoFoldersShareNothing) {
 TEST_F(PkiTest, RenewsBeforeExpiryAndKeepsTheKeys) {
   auto pki = open().value();
   const auto before = files();
+  EXPECT_FALSE(pki->is_due(now + days(334)));
   EXPECT_THAT(pki->renew(now + days(334)).value(), IsEmpty());
   EXPECT_THAT(changed(before), IsEmpty());
+  EXPECT_TRUE(pki->is_due(now + days(336)));
+  EXPECT_TRUE(pki->is_due(now + days(3000))) << "after a long sleep of the host";
+  EXPECT_TRUE(pki->is_due(now - days(1))) << "the clock was set back";
   EXPECT_THAT(pki->renew(now + days(336)).value(), ElementsAre("server.crt", "admin.crt"));
+  EXPECT_FALSE(pki->is_due(now + days(336)));
   EXPECT_THAT(changed(before), UnorderedElementsAre("pki/server.crt", "pki/admin.crt", "admin.kubeconfig"));
   EXPECT_GT(pki->server_expires(), now + days(700));
   EXPECT_THAT(pki->renew(now + days(336)).value(), IsEmpty());
@@ -186,6 +191,7 @@ TEST_F(PkiTest, NoLeafOutlivesTheAuthority) {
   auto pki = open().value();
   EXPECT_EQ(pki->server_expires(), pki->authority_expires());
   const auto before = files();
+  EXPECT_FALSE(pki->is_due(now + days(1)));
   EXPECT_THAT(pki->renew(now + days(1)).value(), IsEmpty());  // nothing to gain any more
   EXPECT_THAT(changed(before), IsEmpty());
   now += days(10);

@@ -209,8 +209,10 @@ Result<StateFolder> StateFolder::open(const std::filesystem::path& given) {
   }
   // Only for the message above: the lock itself is what counts, and it goes with the process.
   const std::string pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(lock.fd, 0) != 0 || ::pwrite(lock.fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size()))
-    return refuse(fmt::format("cannot write {}/lock: {}; is the disk full?", path.native(), reason(errno)));
+  // On a full disk it cannot be written, and a server is needed with which something can be deleted.
+  if (::pwrite(lock.fd, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size()) ||
+      ::ftruncate(lock.fd, static_cast<off_t>(pid.size())) != 0)
+    (void)::ftruncate(lock.fd, 0);
   // After the lock, so that no other server makes files meanwhile.
   if (auto checked = check_entries(path, rules_of_state); !checked) return fail(std::move(checked.error()));
   if (auto checked = check_entries(path / "pki", rules_of_pki); !checked) return fail(std::move(checked.error()));
