@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "auth/forbidden.h"
-#include "base/limits.h"
 #include "base/off_loop.h"
 #include "json/access.h"
 #include "json/yaml.h"
@@ -16,6 +15,7 @@
 #include "objects/object_meta.h"
 #include "objects/object_writes.h"
 #include "objects/rules.h"
+#include "objects/write_in_line.h"
 
 namespace vg::resources {
 namespace {
@@ -95,7 +95,7 @@ Task<Settled> apply_new(ObjectRequest& request, const json::Value& configuration
   co_return AppliedObject{.object = std::move(*created), .created = true};
 }
 
-Task<Settled> apply_to(ObjectRequest& request, const ObjectPtr& current, const json::Value& configuration,
+Task<Settled> apply_to(ObjectRequest& request, ObjectPtr current, const json::Value& configuration,
                        const FieldWriter& writer, const WriteContext& write) {
   if (auto seated = co_await request.work_on(work_bytes(request, current.get())); !seated)
     co_return refused(std::move(seated.error()));
@@ -134,13 +134,12 @@ Task<Settled> apply_configured(ObjectRequest& request, const json::Value& config
                            .subresource = request.subresource,
                            .now = now};
   const std::size_t warnings = request.warnings.size();
-  for (int attempt = 1;; ++attempt) {
+  co_return co_await write_in_line(request, request.name, [&] {
     request.warnings.resize(warnings);  // those of the last attempt are about an older version
-    const ObjectPtr current = request.find(request.name);
-    auto settled = current ? co_await apply_to(request, current, configuration, writer, write)
-                           : co_await apply_new(request, configuration, writer, write);
-    if (settled || !settled.error().raced || attempt == limits::write_attempts_max) co_return settled;
-  }
+    ObjectPtr current = request.find(request.name);
+    return current ? apply_to(request, std::move(current), configuration, writer, write)
+                   : apply_new(request, configuration, writer, write);
+  });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "objects/pod_binding.h"
 #include "objects/policies/enforce.h"
 #include "objects/rules.h"
+#include "objects/write_in_line.h"
 
 namespace vg::resources {
 namespace {
@@ -55,8 +56,10 @@ Result<ObjectDraft> bound(ObjectRequest& request, const StoredObject& current, c
 }
 
 // Nothing but the pod's node is decided here, so none of the rules for changes of pods are asked: they forbid it.
-Task<std::expected<void, Refused>> bind_once(ObjectRequest& request, const ObjectPtr& current,
-                                             const json::Object& binding, const WriteContext& write) {
+Task<std::expected<void, Refused>> bind_once(ObjectRequest& request, std::string_view name, const json::Object& binding,
+                                             const WriteContext& write) {
+  const ObjectPtr current = request.find(name);
+  if (!current) co_return refused(request.not_found(name));
   if (auto conflict = find_conflict(request, binding, *current)) co_return refused(std::move(*conflict));
   const json::Object& target = *json::get_object(binding, "target");
   const ObjectPtr node = request.backend.store.get("nodes", "", json::get_string_or(target, "name"));
@@ -73,7 +76,7 @@ Task<std::expected<void, Refused>> bind_once(ObjectRequest& request, const Objec
                                 .object = std::move(*draft)});
   auto outcome = co_await commit(request.backend.commits, request.core, std::move(transaction));
   if (outcome) co_return std::expected<void, Refused>();
-  const bool raced = outcome.error().code == 409;
+  const bool raced = is_race(outcome.error());
   co_return refused(std::move(outcome.error()), raced);
 }
 
@@ -106,13 +109,9 @@ Task<Result<void>> bind(ObjectRequest& request, SentObject sent) {
                                                    .body_kind = "Binding"},
                                                   request.storage(), work_bytes(request)))
     co_return fail(std::move(*problem));
-  for (int attempt = 1;; ++attempt) {
-    const ObjectPtr current = request.find(name);
-    if (!current) co_return fail(request.not_found(name));
-    auto done = co_await bind_once(request, current, binding, write);
-    if (done) co_return Result<void>();
-    if (!done.error().raced || attempt == limits::write_attempts_max) co_return fail(std::move(done.error().status));
-  }
+  auto done = co_await write_in_line(request, name, [&] { return bind_once(request, name, binding, write); });
+  if (!done) co_return fail(std::move(done.error().status));
+  co_return Result<void>();
 }
 
 }  // namespace vg::resources

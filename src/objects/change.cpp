@@ -15,6 +15,7 @@
 #include "json/access.h"
 #include "json/equal.h"
 #include "objects/admission_stage.h"
+#include "objects/clone_asker.h"
 #include "objects/commit.h"
 #include "objects/data_import_crons.h"
 #include "objects/data_volumes.h"
@@ -24,7 +25,9 @@
 #include "objects/limit_ranges.h"
 #include "objects/managed_fields.h"
 #include "objects/marks.h"
+#include "objects/node_restriction.h"
 #include "objects/object_meta.h"
+#include "objects/owner_rights.h"
 #include "objects/policies/enforce.h"
 #include "objects/quota_usage.h"
 #include "objects/rules.h"
@@ -77,6 +80,7 @@ Result<void> prepare(ObjectRequest& request, const StoredObject& current, const 
                      const WriteContext& write, std::optional<json::Value>& managed_fields, bool is_only_shown) {
   drop_repetitions(request, wanted);
   settle_marks(request, wanted.get_object(), &old.get_object());
+  keep_asker(request, wanted.get_object(), &old.get_object());
   if (request.resource.kind->custom) keep_trace_marks(metadata_of(wanted.get_object()), &metadata_of(old.get_object()));
   const bool large = request.body_bytes + current.json().size() > limits::stored_object_bytes_max;
   if (large && request.subresource.empty())
@@ -93,6 +97,8 @@ Result<void> prepare(ObjectRequest& request, const StoredObject& current, const 
   }
 
   prepare_changed(wanted, old, request.resource, write, is_only_shown ? "spec" : "");
+  if (auto problem = find_node_overreach(request.user, request.resource, wanted, &old))
+    return fail(std::move(*problem));
   if (managed_fields) metadata_of(wanted.get_object())["managedFields"] = std::move(*managed_fields);
   auto causes = is_only_shown ? find_metadata_causes(wanted, &old, request.resource)
                               : find_causes(wanted, &old, request.resource, write);
@@ -131,9 +137,11 @@ Result<std::optional<ObjectDraft>> judge(ObjectRequest& request, const json::Val
   return make_draft(wanted.get_object(), request.resource, owners);
 }
 
-// A Scale is judged as what it is.
+// Of owners and policies. A Scale is judged as what it is.
 Task<std::optional<Status>> find_update_problem(ObjectRequest& request, const json::Value& old,
                                                 const json::Value& wanted, std::size_t bytes) {
+  if (auto problem = co_await find_foreign_owner(request, request.name, wanted.get_object(), &old.get_object()))
+    co_return problem;
   PolicyQuestion question{.operation = "UPDATE", .ns = request.key_ns(), .name = request.name};
   question.object = &wanted;
   question.old_object = &old;
@@ -347,11 +355,12 @@ Task<Written> change_object(ObjectRequest& request, const ObjectPtr& current, co
                                 .expected_revision = current->revision(),
                                 .expected_uid = {},
                                 .object = goes ? ObjectDraft{} : std::move(draft)});
+  const bool holds_owners = !goes && hold_owners(request, wanted.get_object(), old.get_object(), transaction);
   tracing::Span stored = span_of(request).child("store");
   auto outcome = co_await commit(request.backend.commits, core, std::move(transaction));
   stored.end();
   if (!outcome) {
-    const bool raced = outcome.error().code == 409;
+    const bool raced = is_race(outcome.error()) && !holds_owners;
     co_return refused(std::move(outcome.error()), raced);
   }
   if (request.group() == auth::rbac_group) co_await request.backend.authorizer.settle(core);

@@ -42,9 +42,12 @@ class WriteTimes {
 
 struct Refused {
   Status status;
-  bool raced = false;  // somebody else wrote in between: with the newest version it may work
+  bool raced = false;  // somebody else wrote or deleted it in between: with what is there now it may work
 };
 using Written = std::expected<ObjectPtr, Refused>;
+
+// What the store says to a write of a version that is not the newest any more.
+inline bool is_race(const Status& status) { return status.code == 409 || status.code == 404; }
 
 inline std::unexpected<Refused> refused(Status status, bool raced = false) {
   return std::unexpected(Refused{std::move(status), raced});

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/core.h"
+#include "base/write_limits.h"
+#include "objects/write_lines.h"
 #include "ports/object_store.h"
 
 namespace vg::resources {
@@ -26,6 +28,8 @@ class Commits {
       if (in_flight_.fetch_sub(1, std::memory_order_acq_rel) == 1) in_flight_.notify_all();
     });
   }
+  // Of writes to the same store that name no version.
+  WriteLines& lines() { return lines_; }
   // Nobody may submit meanwhile. The store answers everything, so this ends.
   void wait_for_all() const {
     for (auto left = in_flight_.load(); left != 0; left = in_flight_.load()) in_flight_.wait(left);
@@ -34,6 +38,7 @@ class Commits {
  private:
   ObjectStore& store_;
   std::atomic<std::size_t> in_flight_ = 0;
+  WriteLines lines_{limits::write_line_max};
 };
 
 // co_await Commit(commits, core, transactions): submits all of them at once and resumes, on `core`, when the last one

@@ -15,6 +15,7 @@
 #include "json/access.h"
 #include "objects/admission_stage.h"
 #include "objects/change.h"
+#include "objects/clone_asker.h"
 #include "objects/commit.h"
 #include "objects/data_import_crons.h"
 #include "objects/data_volumes.h"
@@ -23,8 +24,10 @@
 #include "objects/limit_ranges.h"
 #include "objects/managed_fields.h"
 #include "objects/marks.h"
+#include "objects/node_restriction.h"
 #include "objects/object_meta.h"
 #include "objects/object_writes.h"
+#include "objects/owner_rights.h"
 #include "objects/policies/enforce.h"
 #include "objects/priority_classes.h"
 #include "objects/quota_usage.h"
@@ -36,6 +39,7 @@ namespace vg::resources {
 namespace {
 
 constexpr std::string_view vmi_key = "kubevirt.io/virtualmachineinstances";
+constexpr std::string_view claims_key = "persistentvolumeclaims";
 
 Status namespace_terminating(const ObjectRequest& request, std::string_view name) {
   Status status = Status::forbidden(std::string(request.group()), std::string(request.plural()), std::string(name),
@@ -78,14 +82,6 @@ AdmissionRequest admission_request(ObjectRequest& request, Stage stage, std::str
           .changes = request.deed.details ? &request.deed.details->changes : nullptr};
 }
 
-// A node makes its own Node: who may create one is asked before its name is known (local/node_authorizer.h).
-std::optional<Status> find_foreign_node(const ObjectRequest& request, std::string_view name) {
-  if (request.resource.key != "nodes" || !request.user.in_group(auth::nodes_group)) return std::nullopt;
-  const auto own = request.user.extra.find(std::string(auth::node_name_extra));
-  if (own == request.user.extra.end() || (own->second.size() == 1 && own->second.front() == name)) return std::nullopt;
-  return Status::forbidden("", "nodes", std::string(name), "a node may create only its own Node");
-}
-
 // Decoding done: what the object says about itself must fit the request.
 Result<void> settle(ObjectRequest& request, json::Object& object) {
   if (auto settled = settle_namespace(object, request.resource, request.ns); !settled) return settled;
@@ -95,7 +91,6 @@ Result<void> settle(ObjectRequest& request, json::Object& object) {
     return fail(Status::bad_request("resourceVersion must not be set on a new object; remove it"));
   const std::string_view name = json::get_string_or(metadata, "name");
   if (auto problem = find_namespace_problem(request, name)) return fail(std::move(*problem));
-  if (auto problem = find_foreign_node(request, name)) return fail(std::move(*problem));
   // Nothing is born dying, not even in the eyes of the admission rules.
   for (const std::string_view member : {"deletionTimestamp", "deletionGracePeriodSeconds"})
     json::erase(metadata, member);
@@ -208,8 +203,12 @@ struct Named {
 Result<Named> prepare(ObjectRequest& request, json::Value& object, const WriteContext& write,
                       std::optional<json::Value>& managed_fields) {
   if (auto settled = settle(request, object.get_object()); !settled) return fail(std::move(settled.error()));
+  if (auto problem = find_node_overreach(request.user, request.resource, object, nullptr))
+    return fail(std::move(*problem));
+  complete_own_node(request, object.get_object());
   drop_foreign_status(request, object.get_object());
   settle_marks(request, object.get_object(), nullptr);
+  keep_asker(request, object.get_object(), nullptr);
   if (request.resource.kind->custom) keep_trace_marks(metadata_of(object.get_object()), nullptr);
   drop_repetitions(request, object);
   if (request.body_bytes > limits::stored_object_bytes_max)
@@ -271,6 +270,7 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
       co_await off_loop_with_lookups(request, bytes, [&] { return prepare(request, object, write, managed_fields); });
   if (!named) co_return fail(named.error());
   json::Object& members = object.get_object();
+  if (auto problem = co_await find_foreign_event(request, object)) co_return fail(std::move(*problem));
   if (request.group() == auth::rbac_group)
     if (auto escalation = co_await find_escalation(request, bytes, members, nullptr))
       co_return fail(std::move(*escalation));
@@ -283,12 +283,15 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
   if (auto judged = co_await off_loop_with_lookups(request, bytes, [&] { return judge(request, named->name, object); });
       !judged)
     co_return fail(std::move(judged.error()));
+  if (auto problem = co_await find_foreign_owner(request, named->name, members, nullptr))
+    co_return fail(std::move(*problem));
   if (request.resource.key == data_import_crons_key)
     if (auto checked = co_await check_new_import_cron(request, named->name, members); !checked)
       co_return fail(std::move(checked.error()));
   if (request.resource.key == data_volumes_key)
     if (auto checked = co_await check_new_data_volume(request, named->name, members); !checked)
       co_return fail(std::move(checked.error()));
+  if (request.resource.key == claims_key) write_down_asker(request, members);
   admission.end();
   times.decided();
   auto stored = co_await store_new(request, members, named->generated, owners);

@@ -10,6 +10,7 @@
 #include "base/phrases.h"
 #include "json/access.h"
 #include "json/equal.h"
+#include "objects/clone_asker.h"
 #include "objects/data_volumes.h"
 
 namespace vg::resources {
@@ -97,10 +98,12 @@ std::optional<StatusCause> find_import_cron_defect(string_view name, const json:
   return find_data_volume_defect(*made);
 }
 
-Task<Result<void>> check_new_import_cron(ObjectRequest& request, string_view name, const json::Object& object) {
+Task<Result<void>> check_new_import_cron(ObjectRequest& request, string_view name, json::Object& object) {
   if (!request.backend.fills_data_volumes) co_return Result<void>();
   if (auto found = find_import_cron_defect(name, object)) co_return cron_denied(std::move(*found));
-  co_return co_await may_clone(request, *json::get_object(*json::get_object(object, "spec"), "template"));
+  auto allowed = co_await may_clone(request, *json::get_object(*json::get_object(object, "spec"), "template"));
+  if (allowed) write_down_asker(request, object);
+  co_return allowed;
 }
 
 Result<void> check_changed_import_cron(const ObjectRequest& request, const json::Object& old,

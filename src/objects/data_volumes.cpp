@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "json/access.h"
 #include "json/equal.h"
+#include "objects/clone_asker.h"
 #include "objects/draft.h"
 #include "objects/object_meta.h"
 
@@ -237,6 +238,13 @@ bool parses_as_true(std::string_view value) {
   return std::ranges::find(words, value) != words.end();
 }
 
+// What a restore makes is full already (DV-50), so its source need not be anybody's to have. Nobody is written down
+// then.
+bool is_prepopulated(const json::Object& object) {
+  const json::Object* own = inside(inside(&object, "metadata"), "annotations");
+  return own && own->contains("cdi.kubevirt.io/storage.prePopulated");
+}
+
 Defect taken_name(ObjectRequest& request, std::string_view name, const json::Object& object) {
   const ObjectPtr stored = request.backend.store.get("persistentvolumeclaims", request.ns, name);
   if (!stored) return {};
@@ -269,12 +277,14 @@ Result<std::vector<std::string>> cloned_namespaces(ObjectRequest& request, const
   return others;
 }
 
+}  // namespace
+
 // DV-25, VMC-87
-Task<Result<void>> may_clone_from(ObjectRequest& request, std::string_view ns) {
-  const User& user = request.cloner ? *request.cloner : request.user;
+Task<Result<void>> may_clone_from(Authorizer& authorizer, Core& core, const User* asker, std::string_view ns) {
   constexpr std::array<std::array<std::string_view, 3>, 2> wanted{
       {{"cdi.kubevirt.io", "datavolumes", "source"}, {"", "pods", ""}}};
   for (const auto& [group, resource, subresource] : wanted) {
+    if (!asker) break;
     const AccessAttributes attributes{.verb = "create",
                                       .path = {},
                                       .group = group,
@@ -283,26 +293,25 @@ Task<Result<void>> may_clone_from(ObjectRequest& request, std::string_view ns) {
                                       .subresource = subresource,
                                       .ns = ns,
                                       .name = {}};
-    const auto decision = co_await request.backend.authorizer.authorize(request.core, user, attributes);
+    const auto decision = co_await authorizer.authorize(core, *asker, attributes);
     if (!decision) co_return fail(decision.error());
     if (decision->allowed) co_return Result<void>();
   }
   co_return denied(
       {.reason = std::string(invalid),
        .message = fmt::format(
-           "user \"{}\" may not clone from namespace \"{}\": create on datavolumes/source is required there", user.name,
-           ns),
+           "user \"{}\" may not clone from namespace \"{}\": create on datavolumes/source is required there",
+           asker ? asker->name : "", ns),
        .field = "spec.source.PVC.namespace",
        .rule = "DV-25"});
 }
-
-}  // namespace
 
 Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object) {
   const auto others = cloned_namespaces(request, object);
   if (!others) co_return fail(others.error());
   for (const std::string& ns : *others)
-    if (auto allowed = co_await may_clone_from(request, ns); !allowed) co_return fail(std::move(allowed.error()));
+    if (auto allowed = co_await may_clone_from(request.backend.authorizer, request.core, request.asker, ns); !allowed)
+      co_return fail(std::move(allowed.error()));
   co_return Result<void>();
 }
 
@@ -342,11 +351,17 @@ std::optional<StatusCause> find_changed_spec(const json::Object& old, const json
                 "FieldValueDuplicate");
 }
 
-Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_view name, const json::Object& object) {
+Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_view name, json::Object& object) {
   if (!request.backend.fills_data_volumes) co_return Result<void>();
   if (auto found = find_data_volume_defect(object)) co_return denied(std::move(*found));
   if (auto found = taken_name(request, name, object)) co_return denied(std::move(*found));
-  co_return co_await may_clone(request, object);
+  const Result<void> allowed = co_await may_clone(request, object);
+  if (allowed) {
+    write_down_asker(request, object);
+  } else if (!request.own || !is_prepopulated(object)) {
+    co_return fail(allowed.error());
+  }
+  co_return Result<void>();
 }
 
 Result<void> check_changed_data_volume(const ObjectRequest& request, const json::Object& old,

@@ -22,8 +22,11 @@ std::optional<StatusCause> find_taken_name(std::string_view name, const json::Ob
 // DV-20
 std::optional<StatusCause> find_changed_spec(const json::Object& old, const json::Object& wanted);
 
-// The same, and what other objects and roles say (DV-19, DV-25).
-Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_view name, const json::Object& object);
+// The same, and what other objects and roles say (DV-19, DV-25). Who asked for data of another namespace is written
+// down in it (clone_asker.h).
+Task<Result<void>> check_new_data_volume(ObjectRequest& request, std::string_view name, json::Object& object);
+// DV-25 where the data is to move: whether this user may have what a namespace has. Null: nobody, who may not.
+Task<Result<void>> may_clone_from(Authorizer& authorizer, Core& core, const User* asker, std::string_view ns);
 // DV-25 alone: whether the user may have the data that a DataVolume like this names.
 Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object);
 Result<void> check_changed_data_volume(const ObjectRequest& request, const json::Object& old,

@@ -12,6 +12,7 @@
 #include "json/equal.h"
 #include "objects/draft.h"
 #include "objects/object_meta.h"
+#include "objects/owner_kinds.h"
 
 namespace vg::resources {
 namespace {
@@ -36,7 +37,7 @@ const json::Object* annotations_in(const json::Object* object) {
   return metadata ? json::get_object(*metadata, "annotations") : nullptr;
 }
 
-bool is_mark(std::string_view key) { return key.starts_with(marks_prefix); }
+bool is_mark(std::string_view key) { return key.starts_with(marks::prefix); }
 
 void drop_marks(json::Object& annotations) {
   std::vector<std::string> found;
@@ -67,28 +68,15 @@ void set_marks(json::Object& object, std::string_view id, std::string_view user)
 
 // --- what controllers make -------------------------------------------------------------------------------------------
 
-struct OwnerRow {
-  std::string_view kind, key;
-};
-constexpr std::array<OwnerRow, 8> owners = {
-    {{"VirtualMachine", vms_key},
-     {"VirtualMachineInstance", "kubevirt.io/virtualmachineinstances"},
-     {"VirtualMachineInstanceReplicaSet", "kubevirt.io/virtualmachineinstancereplicasets"},
-     {"VirtualMachinePool", "pool.kubevirt.io/virtualmachinepools"},
-     {"VirtualMachineSnapshot", "snapshot.kubevirt.io/virtualmachinesnapshots"},
-     {"VirtualMachineRestore", "snapshot.kubevirt.io/virtualmachinerestores"},
-     {"VirtualMachineClone", "clone.kubevirt.io/virtualmachineclones"},
-     {"DataVolume", "cdi.kubevirt.io/datavolumes"}}};
-
 // Null: it has none that is known, or it is gone.
 ObjectPtr owner_of(const ObjectRequest& request, const json::Object& object) {
   const json::Object* metadata = json::get_object(object, "metadata");
   const json::Array* references = metadata ? json::get_array(*metadata, "ownerReferences") : nullptr;
   for (std::size_t i = 0; references && i < references->size(); ++i) {
     const json::Value& reference = (*references)[i];
-    const auto* row = std::ranges::find(owners, json::get_string_or(reference, "kind"), &OwnerRow::kind);
-    if (row == owners.end() || !json::get_bool_or(reference, "controller", false)) continue;
-    return request.backend.store.get(row->key, request.ns, json::get_string_or(reference, "name"));
+    const std::string_view key = owner_key(json::get_string_or(reference, "kind"));
+    if (key.empty() || !json::get_bool_or(reference, "controller", false)) continue;
+    return request.backend.store.get(key, request.ns, json::get_string_or(reference, "name"));
   }
   return nullptr;
 }
@@ -134,9 +122,11 @@ bool changes_running(const json::Object& object, const json::Object& old) {
 }  // namespace
 
 void settle_marks(const ObjectRequest& request, json::Object& object, const json::Object* old) {
-  // KubeVirt's own accounts mark what they make for somebody.
   const bool is_marked = request.backend.marks && is_work_object(request.resource.key);
-  if (admission::is_trusted_account(request.backend.admission.own_namespace, request.user.name)) {
+  const bool is_component = admission::is_trusted_account(request.backend.admission.own_namespace, request.user.name);
+  // KubeVirt's own accounts mark what they make for somebody. Controllers do not: what they send of it is out of a
+  // user's template.
+  if (is_component && !request.own) {
     if (is_marked && !old) inherit_marks(request, object);
     return;
   }
@@ -147,6 +137,8 @@ void settle_marks(const ObjectRequest& request, json::Object& object, const json
       if (annotations.empty()) json::erase(metadata_of(object), "annotations");
     }
   if (old) keep_marks(object, old);
+  if (is_component && is_marked && !old) inherit_marks(request, object);
+  if (is_component) return;
   if (!is_marked || request.request_id.empty()) return;
   if (!old || (request.resource.key == vms_key && changes_running(object, *old)))
     set_marks(object, request.request_id, request.user.name);

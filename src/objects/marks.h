@@ -9,8 +9,6 @@
 
 namespace vg::resources {
 
-inline constexpr std::string_view marks_prefix = "trace.virtgate.io/";
-
 // Before anybody has looked at the object. `old` is null for a new one, which gets marks where the backend has them on
 // and it is one of those that work comes of. What controllers make for an object inherits its marks, and a VM is marked
 // anew by who says when it runs, because that is what its VMIs come of.

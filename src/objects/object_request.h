@@ -81,7 +81,9 @@ struct ObjectRequest {
   // A controller of this program writes, from an object that was read from the store: what it leaves as it is was
   // judged when it was written.
   bool own = false;
-  const User* cloner = nullptr;             // who must be allowed to clone for a new DataVolume; null: the user
+  // Who asks: the user, but for what a controller writes, which it does for others (controllers/identity.h). Theirs is
+  // the permission that counts for data that a new object names elsewhere. Null: nobody, who has none.
+  const User* asker;
   FieldProblems* field_problems = nullptr;  // receives them, whatever the options make of them; null: nobody asks
   std::string_view refused_by = {};         // the id of the rule that refused it, where no cause of the refusal has one
   Deed deed;
@@ -98,7 +100,8 @@ struct ObjectRequest {
         api_version(resources::api_version(found.group(), spoken.name)),
         ns(place.ns),
         name(place.name),
-        subresource(place.subresource) {}
+        subresource(place.subresource),
+        asker(&asking) {}
 
   json::StoragePtr storage() {
     if (!arena) arena.emplace();

@@ -17,6 +17,7 @@
 #include "objects/draft.h"
 #include "objects/merge_rules.h"
 #include "objects/rules.h"
+#include "objects/write_in_line.h"
 
 namespace vg::resources {
 namespace {
@@ -89,29 +90,32 @@ Result<json::Value> patched(ObjectRequest& request, const json::Value& old, cons
   return wanted;
 }
 
+Task<Written> patch_once(ObjectRequest& request, const Patch& patch, const WriteContext& write) {
+  const ObjectPtr current = request.find(request.name);
+  if (!current) co_return refused(request.not_found(request.name));
+  if (auto seated = co_await request.work_on(work_bytes(request, current.get())); !seated)
+    co_return refused(std::move(seated.error()));
+  json::Value old(request.storage());
+  auto wanted = co_await off_loop(request.core, work_bytes(request, current.get()), [&] {
+    old = load_object(*current, request.storage());
+    return patched(request, old, patch, write);
+  });
+  if (!wanted) co_return refused(std::move(wanted.error()));
+  // A uid that a patch puts there is a field like any other, and one that cannot be changed.
+  if (auto missing = find_missing_version(request, wanted->get_object())) co_return refused(std::move(*missing));
+  if (auto conflict = find_version_conflict(request, wanted->get_object(), *current))
+    co_return refused(std::move(*conflict));
+  co_return co_await change_object(request, current, old, std::move(*wanted), write);
+}
+
 Task<Written> patch_object(ObjectRequest& request, const Patch& patch) {
   const std::string now = request.now();
   const WriteContext write = write_context(request, now);
   const std::size_t warnings = request.warnings.size();
-  for (int attempt = 1;; ++attempt) {
-    const ObjectPtr current = request.find(request.name);
-    if (!current) co_return refused(request.not_found(request.name));
+  co_return co_await write_in_line(request, request.name, [&] {
     request.warnings.resize(warnings);  // those of the last attempt are about an older version
-    if (auto seated = co_await request.work_on(work_bytes(request, current.get())); !seated)
-      co_return refused(std::move(seated.error()));
-    json::Value old(request.storage());
-    auto wanted = co_await off_loop(request.core, work_bytes(request, current.get()), [&] {
-      old = load_object(*current, request.storage());
-      return patched(request, old, patch, write);
-    });
-    if (!wanted) co_return refused(std::move(wanted.error()));
-    // A uid that a patch puts there is a field like any other, and one that cannot be changed.
-    if (auto missing = find_missing_version(request, wanted->get_object())) co_return refused(std::move(*missing));
-    if (auto conflict = find_version_conflict(request, wanted->get_object(), *current))
-      co_return refused(std::move(*conflict));
-    auto written = co_await change_object(request, current, old, std::move(*wanted), write);
-    if (written || !written.error().raced || attempt == limits::write_attempts_max) co_return written;
-  }
+    return patch_once(request, patch, write);
+  });
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "objects/object_writes.h"
 #include "objects/policies/enforce.h"
 #include "objects/turn.h"
+#include "objects/write_in_line.h"
 
 namespace vg::resources {
 namespace {
@@ -29,8 +30,10 @@ std::int64_t now_seconds(const ObjectRequest& request) {
   return std::chrono::duration_cast<std::chrono::seconds>(request.backend.clock.wall_now().time_since_epoch()).count();
 }
 
-Task<std::expected<Deleted, Refused>> delete_once(ObjectRequest& request, const ObjectPtr& current,
+Task<std::expected<Deleted, Refused>> delete_once(ObjectRequest& request, std::string_view name,
                                                   const DeleteOptions& options) {
+  const ObjectPtr current = request.find(name);
+  if (!current) co_return refused(request.not_found(name));
   if (auto seated = co_await request.work_on(work_bytes(request, current.get())); !seated)
     co_return refused(std::move(seated.error()));
   if (auto problem = co_await find_deletion_problem(request, current)) co_return refused(std::move(*problem));
@@ -48,26 +51,21 @@ Task<std::expected<Deleted, Refused>> delete_once(ObjectRequest& request, const 
   auto outcome =
       co_await commit(request.backend.commits, request.core, deletion_transaction(*current, std::move(*plan)));
   if (!outcome) {
-    const bool raced = outcome.error().code == 409;
+    const bool raced = is_race(outcome.error());
     co_return refused(std::move(outcome.error()), raced);
   }
   if (request.group() == auth::rbac_group) co_await request.backend.authorizer.settle(request.core);
   co_return Deleted{.object = shows_last ? std::move(last) : std::move(outcome->objects.front()), .removed = removed};
 }
 
-Task<std::expected<Deleted, Refused>> delete_named(ObjectRequest& request, const DeleteOptions& options) {
-  for (int attempt = 1;; ++attempt) {
-    const ObjectPtr current = request.find(request.name);
-    if (!current) co_return refused(request.not_found(request.name));
-    auto deleted = co_await delete_once(request, current, options);
-    if (deleted || !deleted.error().raced || attempt == limits::write_attempts_max) co_return deleted;
-  }
+Task<std::expected<Deleted, Refused>> delete_named(ObjectRequest& request, std::string_view name,
+                                                   const DeleteOptions& options) {
+  return write_in_line(request, name, [&request, name, &options] { return delete_once(request, name, options); });
 }
 
-// One round: every object of [first, last) is planned and all writes wait together. Returns those that somebody else
-// changed meanwhile, for another round.
-Task<Result<std::vector<ObjectPtr>>> delete_round(ObjectRequest& request, std::span<const ObjectPtr> objects,
-                                                  const DeleteOptions& options, Turn& turn) {
+// Plans the deletion of every object, and all writes wait together. Returns those that somebody else changed meanwhile.
+Task<Result<std::vector<ObjectPtr>>> delete_together(ObjectRequest& request, std::span<const ObjectPtr> objects,
+                                                     const DeleteOptions& options, Turn& turn) {
   std::vector<Transaction> transactions;
   std::vector<ObjectPtr> written;
   for (const auto& object : objects) {
@@ -82,15 +80,24 @@ Task<Result<std::vector<ObjectPtr>>> delete_round(ObjectRequest& request, std::s
     written.push_back(object);
   }
   const auto results = co_await Commit(request.backend.commits, request.core, std::move(transactions));
-  std::vector<ObjectPtr> again;
+  std::vector<ObjectPtr> changed;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i]) request.deed.changed = true;
-    if (results[i] || results[i].error().code == 404) continue;
-    if (results[i].error().code != 409) co_return fail(results[i].error());
-    if (auto newer = request.backend.store.get(request.resource.key, written[i]->ns(), written[i]->name()))
-      again.push_back(std::move(newer));
+    if (results[i]) continue;
+    if (!is_race(results[i].error())) co_return fail(results[i].error());
+    changed.push_back(written[i]);
   }
-  co_return again;
+  co_return changed;
+}
+
+// One of a collection, as it is now: the collection may be of all namespaces.
+Task<Result<void>> delete_changed(ObjectRequest& request, const StoredObject& object, const DeleteOptions& options) {
+  const std::string_view ns = std::exchange(request.ns, object.ns());
+  const auto deleted = co_await delete_named(request, object.name(), options);
+  request.ns = ns;
+  if (deleted) request.deed.changed = true;
+  if (deleted || deleted.error().status.code == 404) co_return Result<void>();
+  co_return fail(deleted.error().status);
 }
 
 // One that was not sent at all means the pod of the path; one that was must say which pod it means.
@@ -107,7 +114,7 @@ Result<void> check_evicted(const ObjectRequest& request, const json::Object& evi
 
 Task<Result<Deleted>> remove(ObjectRequest& request, const DeleteOptions& options) {
   request.deed.dry_run = options.dry_run;
-  auto deleted = co_await delete_named(request, options);
+  auto deleted = co_await delete_named(request, request.name, options);
   if (!deleted) co_return fail(std::move(deleted.error().status));
   co_return std::move(*deleted);
 }
@@ -116,17 +123,18 @@ Task<Result<void>> remove_all(ObjectRequest& request, const ObjectList& objects,
   request.deed.dry_run = options.dry_run;
   Turn turn(request.core);
   for (std::size_t done = 0; done < objects.size();) {
-    std::vector<ObjectPtr> left;
+    std::vector<ObjectPtr> some;
     for (std::size_t bytes = 0;
-         done < objects.size() && left.size() < deletions_at_once && bytes < deletions_bytes_at_once; ++done) {
-      left.push_back(objects[done]);
-      bytes += left.back()->memory_bytes();
+         done < objects.size() && some.size() < deletions_at_once && bytes < deletions_bytes_at_once; ++done) {
+      some.push_back(objects[done]);
+      bytes += some.back()->memory_bytes();
+      if (turn.over(*some.back())) co_await turn.pass();
     }
-    for (int attempt = 1; !left.empty() && attempt <= limits::write_attempts_max; ++attempt) {
-      auto again = co_await delete_round(request, left, options, turn);
-      if (!again) co_return fail(std::move(again.error()));
-      left = std::move(*again);
-    }
+    const auto changed = co_await delete_together(request, some, options, turn);
+    if (!changed) co_return fail(changed.error());
+    for (const ObjectPtr& object : *changed)
+      if (auto deleted = co_await delete_changed(request, *object, options); !deleted)
+        co_return fail(std::move(deleted.error()));
   }
   if (request.group() == auth::rbac_group) co_await request.backend.authorizer.settle(request.core);
   co_return Result<void>();

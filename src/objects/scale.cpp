@@ -12,6 +12,7 @@
 #include "objects/object_writes.h"
 #include "objects/patch.h"
 #include "objects/rules.h"
+#include "objects/write_in_line.h"
 
 namespace vg::resources {
 namespace {
@@ -79,37 +80,42 @@ Result<void> shape_scale(ObjectRequest& request, json::Value& scale, bool by_pat
 }
 
 // A Scale that was sent (`patch` is null) or that a patch makes of the present one.
+Task<Written> change_scale_once(ObjectRequest& request, const json::Value* sent, const Patch* patch,
+                                const WriteContext& write) {
+  const api::Scale& scale = *request.resource.kind->scale;
+  const ObjectPtr current = request.find(request.name);
+  if (!current) co_return refused(request.not_found(request.name));
+  if (auto seated = co_await request.work_on(work_bytes(request, current.get())); !seated)
+    co_return refused(std::move(seated.error()));
+  json::Value old(request.storage()), asked(request.storage());
+  const auto replicas =
+      co_await off_loop(request.core, work_bytes(request, current.get()), [&]() -> Result<std::int64_t> {
+        old = load_object(*current, request.storage());
+        asked = sent ? json::Value(*sent, request.storage()) : make_scale(old.get_object(), scale, request.storage());
+        if (patch)
+          if (auto applied = apply_patch(asked, *patch, scale_type()); !applied)
+            return fail(std::move(applied.error()));
+        if (auto shaped = shape_scale(request, asked, patch != nullptr); !shaped)
+          return fail(std::move(shaped.error()));
+        return wanted_replicas(request, asked);
+      });
+  if (!replicas) co_return refused(replicas.error());
+  if (auto conflict = find_conflict(request, asked.get_object(), *current)) co_return refused(std::move(*conflict));
+  json::Value wanted(old, request.storage());
+  put(wanted.get_object(), scale.spec_replicas, *replicas);
+  co_return co_await change_object(request, current, old, std::move(wanted), write);
+}
+
 Task<Written> change_scale(ObjectRequest& request, const json::Value* sent, const Patch* patch) {
   const std::string now = request.now();
   const WriteContext write = write_context(request, now);
-  const api::Scale& scale = *request.resource.kind->scale;
   const std::size_t warnings = request.warnings.size();
-  for (int attempt = 1;; ++attempt) {
-    const ObjectPtr current = request.find(request.name);
-    if (!current) co_return refused(request.not_found(request.name));
+  const auto once = [&] {
     request.warnings.resize(warnings);  // those of the last attempt
-    if (auto seated = co_await request.work_on(work_bytes(request, current.get())); !seated)
-      co_return refused(std::move(seated.error()));
-    json::Value old(request.storage()), asked(request.storage());
-    const auto replicas =
-        co_await off_loop(request.core, work_bytes(request, current.get()), [&]() -> Result<std::int64_t> {
-          old = load_object(*current, request.storage());
-          asked = sent ? json::Value(*sent, request.storage()) : make_scale(old.get_object(), scale, request.storage());
-          if (patch)
-            if (auto applied = apply_patch(asked, *patch, scale_type()); !applied)
-              return fail(std::move(applied.error()));
-          if (auto shaped = shape_scale(request, asked, patch != nullptr); !shaped)
-            return fail(std::move(shaped.error()));
-          return wanted_replicas(request, asked);
-        });
-    if (!replicas) co_return refused(replicas.error());
-    if (auto conflict = find_conflict(request, asked.get_object(), *current)) co_return refused(std::move(*conflict));
-    json::Value wanted(old, request.storage());
-    put(wanted.get_object(), scale.spec_replicas, *replicas);
-    auto written = co_await change_object(request, current, old, std::move(wanted), write);
-    const bool conditional = sent && names_version(sent->get_object());
-    if (written || conditional || !written.error().raced || attempt == limits::write_attempts_max) co_return written;
-  }
+    return change_scale_once(request, sent, patch, write);
+  };
+  if (sent && names_version(sent->get_object())) co_return co_await once();
+  co_return co_await write_in_line(request, request.name, once);
 }
 
 }  // namespace

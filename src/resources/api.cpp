@@ -142,6 +142,22 @@ Status nothing_at(const RequestInfo& info, const Resource& resource) {
   return nothing_here(info);
 }
 
+// Who creates an object, or waits for changes, is not told by that whether it is there.
+bool is_unsettled(const ObjectStore& store, const RequestInfo& info, const Resource& resource) {
+  if (info.verb == "watch" || (info.verb == "create" && info.subresource.empty())) return false;
+  return store.unsettled(resource.key, resource.kind->namespaced ? info.ns : "", info.name);
+}
+
+// Whoever was told that the outcome of a write is unknown reads the object, and may rely on what they find.
+Status unsettled(const RequestInfo& info) {
+  Status status = Status::unavailable(fmt::format(
+      "it is not known yet whether a write to {} has happened, since the disk of the store failed or does not "
+      "answer; try again",
+      info.name.empty() ? info.resource : fmt::format("{} \"{}\"", info.resource, info.name)));
+  status.details.retry_after_seconds = 1;
+  return status;
+}
+
 // What a request wants of the form of its answer must fit what it asks for.
 std::optional<Status> find_form_problem(Operation operation, const Answer& answer, const Query& query) {
   const bool lists = operation == Operation::list;
@@ -489,6 +505,7 @@ Task<void> ResourceApi::serve(server::Call& call, const RequestInfo& info, const
   }
   if (!scope_fits(info, *resource) || !knows_subresource(info, *resource))
     co_return call.refuse(nothing_at(info, *resource));
+  if (is_unsettled(parts_.store, info, *resource)) co_return call.refuse(unsettled(info));
   co_await serve_resource(call, info, *resource, *resource->kind->version(info.version), asker, done);
 }
 

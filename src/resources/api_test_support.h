@@ -220,8 +220,7 @@ class ApiTest : public ::testing::Test {
   static constexpr const char* vms = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines";
   static constexpr const char* config_maps = "/api/v1/namespaces/default/configmaps";
 
-  ApiTest() {
-    store::Options options;
+  explicit ApiTest(store::Options options = {}) {
     options.path = folder_.file("store.db");
     store_ = store::must_open(std::move(options));
     const auto started = first_start(*store_, {.ca_bundle = "CA", .architecture = "amd64"}, clock_);

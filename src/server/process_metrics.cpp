@@ -12,6 +12,8 @@
 #include <memory>
 #include <string_view>
 
+#include "base/task_failure.h"
+
 namespace vg::server {
 namespace {
 
@@ -85,6 +87,12 @@ void append_process_metrics(std::string& out) {
   append(out, "process_open_fds", "gauge", "Number of open file descriptors.", open_descriptors());
   append(out, "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.", field(statm, 1) * page);
   append(out, "process_start_time_seconds", "gauge", "Start time of the process since unix epoch in seconds.", started);
+  fmt::format_to(
+      std::back_inserter(out),
+      "# HELP virtgate_failed_tasks_total Background tasks that ended with an exception, by its cause.\n"
+      "# TYPE virtgate_failed_tasks_total counter\n"
+      "virtgate_failed_tasks_total{{cause=\"data\"}} {}\nvirtgate_failed_tasks_total{{cause=\"memory\"}} {}\n",
+      failed_tasks(TaskFailure::data), failed_tasks(TaskFailure::memory));
   append(out, "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.", field(statm, 0) * page);
 }
 

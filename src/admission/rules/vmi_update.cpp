@@ -10,6 +10,7 @@
 #include "admission/rules/hotplug.h"
 #include "admission/rules/machine/machine.h"
 #include "admission/rules/machine/name_index.h"
+#include "admission/rules/machine/volume_sources.h"
 #include "admission/rules/restricted_labels.h"
 #include "admission/rules/words.h"
 #include "admission/semantic_equal.h"
@@ -207,6 +208,25 @@ constexpr RuleOn<MachineChange> utility_change_rows[] = {
     {"UTIL-08", "attached utility volumes are immutable", "", utilities_are_as_they_were},
 };
 
+// --- volumes ---------------------------------------------------------------------------------------------------------
+
+// Upstream asks this of new VMIs alone (VOL-01, VOL-03): a hotplugged volume that is a PVC and a serviceAccount at once
+// passes HP-09 for the one, and the guest gets the other.
+void volumes_have_one_source(const MachineChange& change, Causes& causes) {
+  const auto all = change.after.spec().volumes();
+  const NameIndex names(all);
+  const Place root, spec = root.field("spec"), list = spec.field("volumes");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Place place = list.item(i);
+    if (const auto count = count_sources(all[i]); count != 1)
+      return causes.invalid(
+          place, fmt::format("volume {} has {} sources and must have exactly one", in_words(all[i].name()), count));
+    if (names.count_before(all[i].name(), i) > 0)
+      return causes.invalid(place.field("name"),
+                            fmt::format("{}: volume names must be unique", in_words(all[i].name())));
+  }
+}
+
 // --- the whole -------------------------------------------------------------------------------------------------------
 
 constexpr void (*own_stages[])(const MachineChange&, Causes&) = {
@@ -214,6 +234,7 @@ constexpr void (*own_stages[])(const MachineChange&, Causes&) = {
     check_each_utility,
     [](const MachineChange& change, Causes& causes) { ask_until_broken<utility_change_rows>(change, causes); },
     check_hotplug,
+    volumes_have_one_source,
 };
 
 void spec_changes_as_it_may(const Case& judged, Causes& causes) {

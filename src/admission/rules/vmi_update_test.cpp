@@ -199,13 +199,16 @@ TEST(VmiUpdateTest, MemoryDumpsNeedNoDisk) {
   EXPECT_THAT(changed(dumping, one), IsEmpty());
 }
 
-TEST(VmiUpdateTest, OfEqualNamesTheLastCounts) {
-  EXPECT_THAT(
-      changed(machine({pvc("0")}, {scsi("0")}, started_with(1)), machine({pvc("0", "other"), pvc("0")}, {scsi("0")})),
-      IsEmpty());
-  EXPECT_THAT(
-      changed(machine({pvc("0")}, {scsi("0")}, started_with(1)), machine({pvc("0"), pvc("0", "other")}, {scsi("0")})),
-      refused);
+// Where two volumes have one name, HP-03 to HP-11 look at the last one, and what stands before it would pass unseen.
+TEST(VmiUpdateTest, VolumesHaveNamesOfTheirOwnAndOneSource) {
+  const std::string before = machine({pvc("0")}, {scsi("0")}, started_with(1));
+  EXPECT_THAT(changed(before, machine({pvc("0", "other"), pvc("0")}, {scsi("0")})),
+              ElementsAre("Invalid spec.volumes[1].name"));
+  EXPECT_THAT(changed(before, machine({pvc("0"), pvc("0", "other")}, {scsi("0")})), refused);
+  const std::string both =
+      R"({"name":"1","persistentVolumeClaim":{"claimName":"c"},"serviceAccount":{"serviceAccountName":"boss"}})";
+  EXPECT_THAT(changed(before, machine({pvc("0"), both}, {scsi("0"), scsi("1")})),
+              ElementsAre("Invalid spec.volumes[1]"));
 }
 
 TEST(VmiUpdateTest, UtilityVolumesTellEverythingAtOnce) {

@@ -9,6 +9,7 @@
 #include "admission/rules/machine/cloud_init.h"
 #include "admission/rules/machine/families.h"
 #include "admission/rules/machine/name_index.h"
+#include "admission/rules/machine/volume_sources.h"
 #include "admission/rules/words.h"
 #include "api/canonical_words.h"
 #include "api/views/vmi_devices.h"
@@ -61,8 +62,7 @@ void data_volume_is_named(const VolumeAt& at, Causes& causes) {
 }
 
 void has_one_source(const VolumeAt& at, Causes& causes) {
-  const auto count = std::ranges::count_if(
-      sources, [&](string_view name) { return static_cast<bool>(api::View(at.volume.get(name))); });
+  const auto count = count_sources(at.volume);
   if (count != 1)
     causes.invalid(at.place,
                    fmt::format("volume {} has {} sources and must have exactly one, for example containerDisk "
@@ -268,6 +268,11 @@ constexpr MachineRule filesystem_rows[] = {
 };
 
 }  // namespace
+
+std::size_t count_sources(const Volume& volume) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(sources, [&](string_view name) { return static_cast<bool>(api::View(volume.get(name))); }));
+}
 
 const MachineFamily volume_family = {.check = check_volumes, .list = list_volume_rules};
 const MachineFamily container_disk_family = {.check = check_container_disks, .list = list_rows<container_disk_rows>};
