@@ -62,13 +62,13 @@ Migrations::Name name_of(std::string_view ns, std::string_view name) { return {s
 
 }  // namespace
 
-MigrationInfo MigrationInfo::read(const json::Object& migration) {
+MigrationInfo MigrationInfo::read(const json::Object& migration, std::uint64_t created) {
   MigrationInfo info{.ns = std::string(metadata_text(migration, "namespace")),
                      .name = std::string(metadata_text(migration, "name")),
                      .uid = std::string(metadata_text(migration, "uid")),
                      .vmi = {},
                      .phase = {},
-                     .created = seconds_of(metadata_text(migration, "creationTimestamp")),
+                     .created = created,
                      .deleting = is_being_deleted(migration),
                      .workload_update = has_annotation(migration, update_annotation)};
   info.backs_off = (info.workload_update || has_annotation(migration, evacuation_annotation)) &&

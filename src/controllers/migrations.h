@@ -24,15 +24,15 @@ struct MigrationInfo {
   std::string ns, name, uid;
   std::string vmi;  // by name, in the same namespace
   std::string phase;
-  std::int64_t created = 0;    // seconds since 1970
-  std::int64_t failed_at = 0;  // 0: it did not fail
+  std::uint64_t created = 0;   // in the order in which objects are made (World::creation_order)
+  std::int64_t failed_at = 0;  // seconds since 1970; 0: it did not fail
   int priority = 0;            // of its place in the queue, whatever its phase
   bool source = false;         // the sending half of one between clusters
   bool deleting = false;
   bool backs_off = false;        // made by the evacuation or the workload updater, and not to start at once (2.9)
   bool workload_update = false;  // made by the workload updater
 
-  static MigrationInfo read(const json::Object& migration);
+  static MigrationInfo read(const json::Object& migration, std::uint64_t created = 0);
   bool is_final() const { return phase == "Succeeded" || phase == "Failed"; }
   // 1: takes one of the places that there are for migrations. A target is made in the pass that leaves Pending, so no
   // target exists before.
@@ -89,7 +89,7 @@ class Migrations {
   // By priority, highest first, then by age.
   struct Place {
     int priority = 0;
-    std::int64_t created = 0;
+    std::uint64_t created = 0;
     Name name;
     std::strong_ordering operator<=>(const Place& other) const;
     bool operator==(const Place&) const = default;

@@ -9,7 +9,7 @@ namespace {
 
 MigrationInfo read(std::string_view text) {
   const auto document = json::Document::parse(text);
-  return MigrationInfo::read(document->root().get_object());
+  return MigrationInfo::read(document->root().get_object(), 60);
 }
 
 MovableInfo read_vmi(std::string_view text) {
@@ -17,7 +17,7 @@ MovableInfo read_vmi(std::string_view text) {
   return MovableInfo::read(document->root().get_object());
 }
 
-MigrationInfo migration(std::string name, std::string vmi, std::string phase, std::int64_t created = 0,
+MigrationInfo migration(std::string name, std::string vmi, std::string phase, std::uint64_t created = 0,
                         int priority = 0) {
   MigrationInfo info;
   info.ns = "n";
@@ -56,7 +56,7 @@ TEST(Migrations, ReadsWhatIsCounted) {
       {"phase":"Pending","phaseTransitionTimestamp":"1970-01-01T00:01:01Z"},
       {"phase":"Failed","phaseTransitionTimestamp":"1970-01-01T00:01:40Z"}]}})");
   EXPECT_EQ(info.ns + "/" + info.name + " " + info.uid + " " + info.vmi + " " + info.phase, "n/m u v Failed");
-  EXPECT_EQ(info.created, 60);
+  EXPECT_EQ(info.created, 60u);
   EXPECT_EQ(info.failed_at, 100);
   EXPECT_EQ(info.priority, 50);
   EXPECT_TRUE(info.deleting);

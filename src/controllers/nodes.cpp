@@ -63,10 +63,6 @@ std::optional<std::string_view> NodeInfo::label(std::string_view key) const {
   return found == labels.end() ? std::nullopt : std::optional<std::string_view>(found->second);
 }
 
-bool NodeInfo::is_alive(std::chrono::system_clock::time_point now) const {
-  return heartbeat && now - std::chrono::system_clock::time_point(std::chrono::seconds(*heartbeat)) <= heartbeat_life;
-}
-
 bool NodeInfo::offers_the_same_as(const NodeInfo& other) const {
   return labels == other.labels && taints == other.taints && unschedulable == other.unschedulable &&
          allocatable == other.allocatable;
@@ -96,12 +92,25 @@ NodeInfo NodeInfo::read(const json::Object& node) {
   return info;
 }
 
-void Nodes::put(NodeInfo node) {
+NodeInfo Nodes::read(const json::Object& node, Steady now) const {
+  NodeInfo info = NodeInfo::read(node);
+  const NodeInfo* before = find(info.name);
+  const bool is_heard = !before || before->heartbeat != info.heartbeat;
+  info.heard = is_heard ? now : before->heard;
+  info.is_first_stale = !is_heard && before->is_first_stale;
+  return info;
+}
+
+void Nodes::put(NodeInfo node, Steady now, std::chrono::system_clock::time_point wall) {
   const NodeInfo* before = find(node.name);
+  const bool is_old = node.heartbeat && wall - Timestamp{.seconds = *node.heartbeat}.on_clock() > heartbeat_life;
+  if (!before) node.is_first_stale = is_old;
+  // Set back into the past, while the clock was not: whoever wrote it says that the node is lost.
+  if (is_old && before && before->heartbeat > node.heartbeat)
+    node.heard = now - heartbeat_life - std::chrono::seconds(1);
   // One that was silent for so long did not get anything meanwhile, whatever it offers.
-  const bool was_heard = before && before->heartbeat && node.heartbeat &&
-                         *node.heartbeat - *before->heartbeat < heartbeat_life / std::chrono::seconds(1);
-  if (!was_heard || !before->offers_the_same_as(node)) ++version_;
+  const bool was_alive = before && before->is_alive(now);
+  if (!was_alive || !before->offers_the_same_as(node)) ++version_;
   std::string name = node.name;
   infos_.insert_or_assign(std::move(name), std::move(node));
 }

@@ -30,7 +30,10 @@ std::int64_t amount_in(const Amounts& amounts, std::string_view resource);
 // The amount that a quantity of this resource stands for, in the units of Amounts. What is none reads as 0.
 std::int64_t amount_of(std::string_view resource, const json::Value& value);
 
-// A node whose heartbeat is older has lost what runs on it (NODE-C01).
+// Wall clocks jump, and nodes have their own: how long something took is reckoned with this one alone.
+using Steady = std::chrono::steady_clock::time_point;
+
+// A node that gives no sign of life for longer has lost what runs on it (NODE-C01).
 inline constexpr std::chrono::minutes heartbeat_life{5};
 
 struct Taint {
@@ -48,11 +51,15 @@ struct NodeInfo {
   bool unschedulable = false;
   std::optional<std::int64_t> heartbeat;  // seconds since 1970; absent: none, or not readable
   Amounts allocatable;
+  Steady heard = {};            // when the heartbeat was seen to change: that it does is the sign of life
+  bool is_first_stale = false;  // it was old when it was first seen, and has not changed since
 
   static NodeInfo read(const json::Object& node);
   std::optional<std::string_view> label(std::string_view key) const;
-  // The last heartbeat is young enough. Without one: no.
-  bool is_alive(std::chrono::system_clock::time_point now) const;
+  // NODE-C01: it had a heartbeat, and it has not changed for too long.
+  bool is_silent(Steady now) const { return heartbeat && now - heard > heartbeat_life; }
+  // It has a heartbeat, which is current.
+  bool is_alive(Steady now) const { return heartbeat && !is_first_stale && !is_silent(now); }
   // It could take what the other cannot, or the other way round: everything but the time of the heartbeat.
   bool offers_the_same_as(const NodeInfo& other) const;
 };
@@ -95,7 +102,10 @@ class Nodes {
   Nodes(const Nodes&) = delete;  // parts of it point to others
   Nodes& operator=(const Nodes&) = delete;
 
-  void put(NodeInfo node);
+  // `wall` only says whether the heartbeat of a node that was not known, or one that was set back, is worth anything.
+  void put(NodeInfo node, Steady now, std::chrono::system_clock::time_point wall);
+  // The node as it is in this object, heard of now if its heartbeat is another than the one that is known.
+  NodeInfo read(const json::Object& node, Steady now) const;
   void forget(std::string_view name);
   const Infos& infos() const { return infos_; }
   const NodeInfo* find(std::string_view name) const;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "controllers/identity.h"
 #include "controllers/world.h"
 #include "json/value.h"
 #include "ports/disk_agent.h"
@@ -54,13 +55,12 @@ struct Effect {
   Verb verb = Verb::create;
   std::string_view resource;  // one of kinds::
   std::string ns, name;       // name may be empty for a create with generateName
+  // For whom: whose permission counts for what the document names elsewhere. Not under which account it is written.
+  Identity identity;
   json::Value document = {};
   std::string uid = {};        // remove: of this object alone
   std::string_view path = {};  // call: "freeze"
   Account account = Account::controller;
-  // create of a DataVolume: the service account of its namespace that must be allowed to clone what it names from
-  // others. Empty: the account that writes is asked about.
-  std::string cloner = {};
 
   // What follows from a failure. Empty: the pass ends, nothing is told, and it is tried again. Else the pass goes on
   // with finish(), which shows this reason, and it is tried again.
@@ -78,12 +78,21 @@ struct Effect {
   // the text; a race that was lost is no failure, for it is tried again at once.
   std::optional<Event> if_done = {};
   std::optional<Event> if_failed = {};
-  // Told in place of if_failed when the cloner may not clone.
+  // Told in place of if_failed when whoever it is for may not clone what it names.
   std::optional<Event> if_not_allowed = {};
   std::optional<EventObject> involved = {};
   // Told in their order once it happened, after if_done: for a write that combines what happened in several steps.
   std::vector<Told> also_told = {};
 };
+
+// A job for the disk agent. Where it reads the data of another namespace, whoever it is for must be allowed to have it,
+// and is asked about at the moment in which it would begin.
+struct WantedJob {
+  Identity identity;
+  DiskJob job;
+};
+// The reason of the soft error of a pass with a job that was refused: none of its jobs is begun.
+inline constexpr std::string_view job_not_allowed = "JobNotAllowed";
 
 struct Pass {
   std::vector<Effect> effects = {};
@@ -91,7 +100,7 @@ struct Pass {
   // Asked of the disk agent once all effects are done, if none of them failed: ids of jobs that nobody wants any more,
   // and jobs. The object of the pass is looked at again whenever one of its jobs changes.
   std::vector<std::string> unwanted_jobs = {};
-  std::vector<DiskJob> jobs = {};
+  std::vector<WantedJob> jobs = {};
   std::optional<std::chrono::milliseconds> again = {};  // look again then, even if nothing changes
   // The pass found something wrong that time may mend, and says so itself: it is tried again with back-off.
   bool try_again = false;

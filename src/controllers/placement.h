@@ -66,6 +66,6 @@ struct Scheduled {
   std::string message;  // why not, as kube-scheduler words it: programs match it
 };
 // 5.5.
-Scheduled schedule(const PlacementDemand& demand, const Nodes& nodes, Time now);
+Scheduled schedule(const PlacementDemand& demand, const Nodes& nodes, Steady now);
 
 }  // namespace vg::controllers

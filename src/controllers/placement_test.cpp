@@ -260,7 +260,7 @@ Scheduled placed(const TestWorld& world, std::string_view spec, std::vector<std:
   const json::Document vmi = vmi_with(fmt::format("{{{}{}{}}}", small, spec.empty() ? "" : ",", spec));
   PlacementDemand demand = placement_demand(object(vmi), world.config());
   demand.excluded_nodes = std::move(excluded);
-  return schedule(demand, world.nodes(), test_now);
+  return schedule(demand, world.nodes(), steady_of(test_now));
 }
 
 struct FilterCase {
@@ -470,15 +470,19 @@ TEST(SchedulerTest, IsQuickInALargeCluster) {
   TestWorld world;
   Nodes nodes;
   for (int i = 0; i < 50; ++i)
-    nodes.put(NodeInfo::read(object(parsed(text_of(
-        {.name = fmt::format("n{:02}", i),
-         .allocatable =
-             R"("cpu":"1000","memory":"8Ti","devices.kubevirt.io/kvm":"1k","devices.kubevirt.io/tun":"1k")"})))));
+    nodes.put(
+        nodes.read(
+            object(parsed(text_of(
+                {.name = fmt::format("n{:02}", i),
+                 .allocatable =
+                     R"("cpu":"1000","memory":"8Ti","devices.kubevirt.io/kvm":"1k","devices.kubevirt.io/tun":"1k")"}))),
+            steady_of(test_now)),
+        steady_of(test_now), test_now);
   const json::Document vmi = vmi_with(fmt::format("{{{}}}", small));
   const PlacementDemand demand = placement_demand(object(vmi), world.config());
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 10'000; ++i) {
-    const Scheduled found = schedule(demand, nodes, test_now);
+    const Scheduled found = schedule(demand, nodes, steady_of(test_now));
     ASSERT_FALSE(found.node.empty()) << found.message;
     nodes.place({.uid = fmt::format("u{}", i),
                  .ns = "ns",

@@ -154,7 +154,7 @@ void find_shortages(const PlacementDemand& demand, const NodeInfo& node, const A
 
 // Why not this one; nothing when it fits.
 std::vector<std::string> refusals(const PlacementDemand& demand, const Surroundings& around, const NodeInfo& node,
-                                  const Nodes& nodes, Time now) {
+                                  const Nodes& nodes, Steady now) {
   std::vector<std::string> reasons;
   const auto refuse = [&](std::string_view text) { reasons.emplace_back(text); };
   if (!node.is_alive(now) || node.label(schedulable_label) != std::optional<std::string_view>("true"))
@@ -198,7 +198,7 @@ std::string why_none(const std::map<std::string, std::size_t>& counts, std::size
 
 }  // namespace
 
-Scheduled schedule(const PlacementDemand& demand, const Nodes& nodes, Time now) {
+Scheduled schedule(const PlacementDemand& demand, const Nodes& nodes, Steady now) {
   const Surroundings around = look_around(demand, nodes);
   std::map<std::string, std::size_t> counts;
   const NodeInfo* best = nullptr;

@@ -5,12 +5,14 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "base/time_rfc3339.h"
 #include "config/cluster_config.h"
 #include "controllers/claims.h"
 #include "controllers/controller.h"
@@ -21,6 +23,11 @@
 #include "ports/disk_agent_testing.h"
 
 namespace vg::controllers {
+
+// In tests clocks do not jump unless a test says so: the steady one shows the same.
+inline Steady steady_of(Time time) {
+  return Steady(std::chrono::duration_cast<Steady::duration>(time.time_since_epoch()));
+}
 
 class TestWorld final : public World {
  public:
@@ -41,8 +48,9 @@ class TestWorld final : public World {
     const std::string ns(metadata ? json::get_string_or(*metadata, "namespace") : "");
     const std::string name(metadata ? json::get_string_or(*metadata, "name") : "");
     objects_[{std::string(resource), ns, name}] = &kept;
-    if (resource == kinds::node) nodes_.put(NodeInfo::read(kept.get_object()));
-    if (resource == kinds::migration) migrations_.put(MigrationInfo::read(kept.get_object()));
+    if (resource == kinds::node) put_node(kept.get_object());
+    if (resource == kinds::migration)
+      migrations_.put(MigrationInfo::read(kept.get_object(), creation_order(resource, ns, name)));
     if (resource == kinds::vmi) {
       nodes_.remove_of(ns, name);
       for (Placed& placed : placements_of(kept.get_object(), *config_)) nodes_.place(std::move(placed));
@@ -106,6 +114,13 @@ class TestWorld final : public World {
              });
     });
   }
+  // As the times of creation say.
+  std::uint64_t creation_order(std::string_view resource, std::string_view ns, std::string_view name) const override {
+    const json::Object* object = get(resource, ns, name);
+    const json::Object* metadata = object ? json::get_object(*object, "metadata") : nullptr;
+    const auto time = parse_rfc3339(metadata ? json::get_string_or(*metadata, "creationTimestamp") : "");
+    return time ? static_cast<std::uint64_t>(time->on_clock().time_since_epoch().count()) : 0;
+  }
   std::vector<std::string> vmis_with_claim(std::string_view ns, std::string_view claim) const override {
     std::vector<std::string> names;
     for (const json::Object* vmi : list(kinds::vmi, ns))
@@ -140,6 +155,12 @@ class TestWorld final : public World {
   FakeDisks fake_disks = {};
 
  private:
+  // Heard of when its heartbeat says.
+  void put_node(const json::Object& node) {
+    const Time said = Timestamp{.seconds = NodeInfo::read(node).heartbeat.value_or(0)}.on_clock();
+    nodes_.put(nodes_.read(node, steady_of(said)), steady_of(said), said);
+  }
+
   template <class Matches>
   std::vector<const json::Object*> matching(std::string_view resource, std::string_view ns, Matches matches) const {
     std::vector<const json::Object*> found;
@@ -186,12 +207,14 @@ struct TestPass {
   }
 };
 
-inline TestPass sync(const Controller& controller, const TestWorld& world, const Key& key, Time now = test_now) {
+inline TestPass sync(const Controller& controller, const TestWorld& world, const Key& key, Time now = test_now,
+                     std::optional<Steady> steady = {}) {
   TestPass made;
   made.pass = controller.sync({.world = world,
                                .key = key,
                                .config = world.config(),
                                .now = now,
+                               .steady = steady.value_or(steady_of(now)),
                                .random = 7,
                                .storage = made.memory->storage(),
                                .secret = {0x0123456789abcdef, 0xfedcba9876543210},
@@ -206,6 +229,7 @@ inline TestPass finish(const Controller& controller, const TestWorld& world, con
                                  .key = key,
                                  .config = world.config(),
                                  .now = now,
+                                 .steady = steady_of(now),
                                  .random = 7,
                                  .storage = made.memory->storage()},
                                 before.pass, carried);

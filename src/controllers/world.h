@@ -18,6 +18,7 @@
 #include "controllers/nodes.h"
 #include "json/value.h"
 #include "ports/disk_agent.h"
+#include "ports/guest_processes.h"
 
 namespace vg::controllers {
 
@@ -64,6 +65,9 @@ class World {
   virtual std::vector<const json::Object*> owned_by(std::string_view resource, std::string_view ns,
                                                     std::string_view owner_uid) const = 0;
 
+  // A number that is larger the later the object was made, whatever clocks said then. 0 when there is none.
+  virtual std::uint64_t creation_order(std::string_view resource, std::string_view ns, std::string_view name) const = 0;
+
   // Names of the VMIs of a namespace whose volumes are in this claim.
   virtual std::vector<std::string> vmis_with_claim(std::string_view ns, std::string_view claim) const = 0;
   // The same of VMs and their templates.
@@ -99,12 +103,14 @@ struct Turn {
   const World& world;
   const Key& key;
   const config::ClusterConfig& config;
-  Time now;
+  Time now;                  // for what is written, and times that people set
+  Steady steady = {};        // for how long something took
   std::uint64_t random;      // another one for each pass
   json::StoragePtr storage;  // for what the pass makes; lives until it was carried out
   // For a secret that the pass makes up; used for nothing else.
   std::array<std::uint64_t, 2> secret = {};
-  const ServerPlace* place = nullptr;  // null: nobody reaches it
+  const ServerPlace* place = nullptr;      // null: nobody reaches it
+  const GuestProcesses* guests = nullptr;  // of nodes of this machine; null: there are none
   bool time_is_up = false;  // the last pass wanted to look again after a while (Pass::again), and that is over
 };
 

@@ -18,6 +18,7 @@
 #include "json/access.h"
 #include "json/write.h"
 #include "objects/commit.h"
+#include "objects/data_volumes.h"
 #include "objects/draft.h"
 #include "objects/object_writes.h"
 #include "objects/trace_mark.h"
@@ -30,14 +31,6 @@ using controllers::Effect;
 using controllers::Verb;
 
 constexpr std::string_view node_name_extra = "authentication.kubernetes.io/node-name";
-
-// Components are such, too, as upstream installs them.
-User service_account(std::string_view ns, std::string_view account) {
-  return {.name = fmt::format("system:serviceaccount:{}:{}", ns, account),
-          .uid = {},
-          .groups = {"system:serviceaccounts", fmt::format("system:serviceaccounts:{}", ns), "system:authenticated"},
-          .extra = {}};
-}
 
 std::string_view manager_of(Account account) {
   return account == Account::controller ? "virt-controller" : "virt-handler";
@@ -52,6 +45,30 @@ bool done_already(const Effect& effect, const Status& status) {
 
 bool may_not_clone(const Status& status) {
   return std::ranges::any_of(status.details.causes, [](const StatusCause& cause) { return cause.rule == "DV-25"; });
+}
+
+template <class... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+
+// Records are named after their namespace (controllers/copies/names.h).
+std::string_view namespace_of_record(std::string_view record) { return record.substr(0, record.find('.')); }
+
+// The namespace whose data a job reads; empty: none of them. A new kind of job says so here, or it is not compiled.
+std::string_view read_namespace(const DiskJob& job) {
+  using std::string_view;
+  return std::visit(
+      Overloaded{[](const CopyClaim& work) { return string_view(work.from.ns); },
+                 [](const CopyFromRecord& work) { return namespace_of_record(work.record); },
+                 [](const StageRecord& work) { return namespace_of_record(work.record); },
+                 [&](const TakeRecord&) { return string_view(job.claim.ns); },
+                 [](const CreateClaim&) { return string_view(); }, [](const ResizeClaim&) { return string_view(); },
+                 [](const RemoveClaim&) { return string_view(); }, [](const MakeBlankImage&) { return string_view(); },
+                 [](const ImportHttp&) { return string_view(); }, [](const ImportRegistry&) { return string_view(); },
+                 [](const ConvertUpload&) { return string_view(); }, [](const RemoveRecord&) { return string_view(); },
+                 [](const ReadDigest&) { return string_view(); }},
+      job.work);
 }
 
 // What is told of a failure; null: nothing.
@@ -76,8 +93,8 @@ bool is_lost_race(const Status& status) {
 
 Carrier::Carrier(Parts parts)
     : parts_(parts),
-      controller_(service_account(parts.backend.admission.own_namespace, "kubevirt-controller")),
-      handler_(service_account(parts.backend.admission.own_namespace, "kubevirt-handler")),
+      controller_(controllers::service_account(parts.backend.admission.own_namespace, "kubevirt-controller")),
+      handler_(controllers::service_account(parts.backend.admission.own_namespace, "kubevirt-handler")),
       serial_(static_cast<std::uint64_t>(parts.backend.clock.wall_now().time_since_epoch().count())) {}
 
 namespace {
@@ -136,8 +153,7 @@ Task<Result<Revision>> Carrier::write(Core& core, const Effect& effect, std::str
       {.ns = effect.ns, .name = effect.name, .subresource = of_status(effect.verb) ? "status" : ""});
   request.manager = manager_of(effect.account);
   request.own = true;
-  const User cloner = service_account(effect.ns, effect.cloner);
-  if (!effect.cloner.empty()) request.cloner = &cloner;
+  request.asker = effect.identity.user();
   const tracing::Attached attached(&request, span);
   const auto revision = [](const Result<ObjectPtr>& result) {
     return result ? Result<Revision>((*result)->revision()) : Result<Revision>(fail(result.error()));
@@ -242,6 +258,13 @@ Task<void> Carrier::tell(const controllers::EventObject& involved, const control
     co_await tell(involved, event, source);
 }
 
+// DV-25 where the data moves, whatever was asked before: roles may have changed, and objects are made by others.
+Task<Result<void>> Carrier::check_job(const controllers::WantedJob& wanted) {
+  const std::string_view ns = read_namespace(wanted.job);
+  if (ns.empty() || ns == wanted.job.claim.ns) co_return Result<void>();
+  co_return co_await resources::may_clone_from(parts_.backend.authorizer, parts_.core, wanted.identity.user(), ns);
+}
+
 Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::EventObject& involved,
                               EventSource source) {
   Done done;
@@ -279,6 +302,13 @@ Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::
     for (const controllers::Told& told : effect.also_told)
       co_await tell(told.involved.value_or(involved), told.event, source);
     ++done.carried.done;
+  }
+  for (const controllers::WantedJob& wanted : pass.jobs) {
+    if (done.carried.error) break;
+    const auto allowed = co_await check_job(wanted);
+    if (allowed) continue;
+    done.carried.error = {.reason = std::string(controllers::job_not_allowed), .message = allowed.error().message};
+    done.refused_job = wanted.job.id;
   }
   co_return done;
 }

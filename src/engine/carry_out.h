@@ -21,7 +21,8 @@ namespace vg::engine {
 struct Done {
   controllers::Carried carried;
   std::optional<Status> hard = {};
-  bool left_to_finish = false;  // carried.error is one that finish() judges
+  std::string refused_job = {};  // the id of one that whoever asked for it may not have
+  bool left_to_finish = false;   // carried.error is one that finish() judges
   // Which effects were written as which revision. Removals and calls of nodes are not among them.
   std::vector<std::pair<const controllers::Effect*, Revision>> written = {};
 };
@@ -44,13 +45,15 @@ class Carrier {
   };
   explicit Carrier(Parts parts);
 
-  // On the core. `involved` is the object that events are about unless they name another.
+  // On the core, and whether its jobs may begin: if not, that is a soft error. `involved` is the object that events are
+  // about unless they name another.
   Task<Done> carry_out(const controllers::Pass& pass, const controllers::EventObject& involved, EventSource source);
 
  private:
   Task<Result<Revision>> write(Core& core, const controllers::Effect& effect, std::string_view host);
   Task<Result<Revision>> write_somewhere(const controllers::Effect& effect, std::string_view host);
   Task<Result<Revision>> call(const controllers::Effect& effect);
+  Task<Result<void>> check_job(const controllers::WantedJob& wanted);
   User writer(const controllers::Effect& effect, std::string_view host) const;
   Task<std::optional<Result<void>>> store_plain(const EventPlace& place, const controllers::EventObject& involved,
                                                 const controllers::Event& event, EventSource source,

@@ -131,6 +131,7 @@ class Engine::Work {
   void open(Source& source);
   void look_at_all(Source& source);
   bool follow(Source& source);
+  void follow(Source& source, const vg::Change& change);
   void see(Source& source, const vg::Change& change);
   void queue(Loop& loop, const Key& key, int priority);
   void queue_own(Loop& loop, const Key& key, Revision revision, int priority);
@@ -162,7 +163,7 @@ class Engine::Work {
   Carrier carrier_;
   Opened opened_;
   Randomness random_;
-  Index index_{parts_.backend.store, parts_.config, opened_};
+  Index index_{parts_.backend.store, parts_.config, parts_.backend.clock, opened_};
   std::uint64_t nodes_then_ = 0;  // when those that wait for one were last woken
   WorkQueue::Instant may_wake_ = {};
   const NoDisks no_disks_;
@@ -239,14 +240,19 @@ void Engine::Work::look_at_all(Source& source) {
   const auto page = store().list({.resource = source.resource});
   if (!page) return;
   for (const ObjectPtr object : page->objects) {
-    index_.see(*object);
     const Key key{.ns = std::string(object->ns()), .name = std::string(object->name())};
     for (Loop* loop : source.own) loop->queue.add(key);
-    if (source.finds_missing) {
-      const OpenedPtr opened = opened_.open(*object);
-      trigger(source,
-              {.happened = controllers::Happened::added, .before = nullptr, .after = opened->root().if_object()},
-              StoreWorld(store(), index_.kept(), disks(), opened_), true);
+    try {
+      index_.see(*object);
+      if (source.finds_missing) {
+        const OpenedPtr opened = opened_.open(*object);
+        trigger(source,
+                {.happened = controllers::Happened::added, .before = nullptr, .after = opened->root().if_object()},
+                StoreWorld(store(), index_.kept(), disks(), opened_), true);
+      }
+    } catch (const std::exception& error) {
+      log::error("an object cannot be counted",
+                 {{"object", fmt::format("{} {}/{}", source.resource, key.ns, key.name)}, {"reason", error.what()}});
     }
   }
 }
@@ -264,8 +270,19 @@ bool Engine::Work::follow(Source& source) {
     return true;
   }
   source.more = batch->more;
-  for (const vg::Change& change : batch->changes) see(source, change);
+  for (const vg::Change& change : batch->changes) follow(source, change);
   return batch->more || !batch->changes.empty();
+}
+
+// One object that cannot be read does not keep the others from being looked at.
+void Engine::Work::follow(Source& source, const vg::Change& change) {
+  try {
+    see(source, change);
+  } catch (const std::exception& error) {
+    log::error("a change of an object cannot be followed",
+               {{"object", fmt::format("{} {}/{}", source.resource, change.object->ns(), change.object->name())},
+                {"reason", error.what()}});
+  }
 }
 
 void Engine::Work::see(Source& source, const vg::Change& change) {
@@ -379,12 +396,18 @@ bool Engine::Work::wake_waiting() {
 // --- disks -----------------------------------------------------------------------------------------------------------
 
 void Engine::Work::hand_over(Loop& loop, const Key& key, const Pass& pass, const Done& done) {
-  if (!parts_.disks || done.hard || done.carried.error) return;
+  if (!parts_.disks) return;
+  // What waits for its turn was allowed once, and is not any more.
+  if (const auto refused = disks().job(done.refused_job); refused && refused->state == DiskJobState::waiting) {
+    askers_.erase(done.refused_job);
+    parts_.disks->cancel(done.refused_job);
+  }
+  if (done.hard || done.carried.error) return;
   for (const std::string& id : pass.unwanted_jobs) {
     askers_.erase(id);
     parts_.disks->cancel(id);
   }
-  for (const DiskJob& job : pass.jobs) {
+  for (const auto& [identity, job] : pass.jobs) {
     auto& askers = askers_[job.id];
     if (const auto asker = std::make_pair(&loop, key); std::ranges::find(askers, asker) == askers.end())
       askers.push_back(asker);
@@ -442,7 +465,6 @@ std::optional<std::string> Engine::Work::problem() const {
 // --- passes ----------------------------------------------------------------------------------------------------------
 
 bool Engine::Work::finished(Loop& loop, const Key& key, const Pass& pass, const Done& done) {
-  index_.release(pass, !done.hard && !done.carried.error);
   if (pass.again) {
     const auto when = now() + *pass.again;
     loop.queue.add_at(key, when);
@@ -485,20 +507,24 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
                                .key = key,
                                .config = *config,
                                .now = parts_.backend.clock.wall_now(),
+                               .steady = now(),
                                .random = random_.next(),
                                .storage = arena.storage(),
                                .secret = {random_.next(), random_.next()},
                                .place = &parts_.place,
+                               .guests = parts_.guests,
                                .time_is_up = time_is_up(loop, key)};
   tracing::Span span = pass_span(controller, key, object, turn.now);
   const Pass first = controller.sync(turn);
   if (first.effects.empty() && first.jobs.empty()) span.forget();  // it only looked
   note_waiting(loop, key, first.waits_for_nodes);
-  index_.reserve(first);
+  Index::Reservation reserved(index_);
+  reserved.add(first);
   const controllers::EventObject involved = object ? controllers::event_object(*object) : controllers::EventObject();
   const EventSource source{.component = controller.component, .host = first.host};
   const tracing::HandOver handed(span.context());
   const Done done = co_await carrier_.carry_out(first, involved, source);
+  reserved.end(!done.hard && !done.carried.error);
   if (done.hard) span.fail(done.hard->reason);
   note_written(loop, key, first, done);
   bool good = finished(loop, key, first, done);
@@ -512,13 +538,15 @@ Task<bool> Engine::Work::pass(Loop& loop, const Key& key) {
                                  .key = key,
                                  .config = *config,
                                  .now = parts_.backend.clock.wall_now(),
+                                 .steady = now(),
                                  .random = turn.random,
                                  .storage = later_arena.storage(),
                                  .time_is_up = turn.time_is_up};
   const Pass second = controller.finish(ending, first, done.carried);
-  index_.reserve(second);
+  reserved.add(second);
   const tracing::HandOver handed_again(span.context());
   const Done ended = co_await carrier_.carry_out(second, involved, source);
+  reserved.end(!ended.hard && !ended.carried.error);
   note_written(loop, key, second, ended);
   good = finished(loop, key, second, ended) && good;
   hand_over(loop, key, second, ended);

@@ -37,8 +37,9 @@ class Engine {
     DiskAgent* disks = nullptr;  // null: this machine keeps none
     NodeLink* nodes = nullptr;   // null: no node can be asked
     controllers::ServerPlace place = {};
-    EventSink* events = nullptr;     // null: events are written on the core, too
-    Elsewhere* elsewhere = nullptr;  // takes a share of the writes; null: all are made on the core
+    EventSink* events = nullptr;             // null: events are written on the core, too
+    const GuestProcesses* guests = nullptr;  // null: no guest of a node is a process of this machine
+    Elsewhere* elsewhere = nullptr;          // takes a share of the writes; null: all are made on the core
   };
   explicit Engine(Parts parts);
   ~Engine();

@@ -18,7 +18,12 @@ TEST_F(EngineTest, EffectsHappenInTheirOrderAndEventsAreTold) {
   toy_.sync = [](const Turn& turn) {
     Pass pass;
     if (turn.key.name != "a" || state_of(turn) == "done") return pass;
-    pass.add({.verb = Verb::create, .resource = config_maps, .ns = "ns", .name = "b", .document = config_map("b")});
+    pass.add({.verb = Verb::create,
+              .resource = config_maps,
+              .ns = "ns",
+              .name = "b",
+              .identity = controllers::Identity::own(),
+              .document = config_map("b")});
     pass.add(state(turn, "done")).if_done = {
         .type = controllers::EventType::normal, .reason = "Done", .message = "it is"};
     return pass;
@@ -37,7 +42,12 @@ TEST_F(EngineTest, AfterAFailureNothingFurtherHappensAndItIsTriedAgain) {
     Pass pass;
     if (state_of(turn) == "done") return pass;
     if (!std::exchange(failed, true))
-      pass.add({.verb = Verb::create, .resource = config_maps, .ns = "ns", .name = "NO", .document = config_map("NO")});
+      pass.add({.verb = Verb::create,
+                .resource = config_maps,
+                .ns = "ns",
+                .name = "NO",
+                .identity = controllers::Identity::own(),
+                .document = config_map("NO")});
     pass.add(state(turn, "done"));
     return pass;
   };
@@ -56,9 +66,12 @@ TEST_F(EngineTest, WhoLosesARaceLooksAgain) {
     Effect& effect = pass.add(state(turn, "done"));
     if (turn.world.list(config_maps, "ns").size() == 1) {  // as if it had been read before somebody else wrote
       effect.document.get_object()["metadata"].get_object()["resourceVersion"] = "1";
-      pass.effects.insert(
-          pass.effects.begin(),
-          {.verb = Verb::create, .resource = config_maps, .ns = "ns", .name = "b", .document = config_map("b")});
+      pass.effects.insert(pass.effects.begin(), {.verb = Verb::create,
+                                                 .resource = config_maps,
+                                                 .ns = "ns",
+                                                 .name = "b",
+                                                 .identity = controllers::Identity::own(),
+                                                 .document = config_map("b")});
     }
     return pass;
   };
@@ -78,12 +91,14 @@ TEST_F(EngineTest, ASoftFailureIsShownByFinish) {
               .resource = config_maps,
               .ns = "ns",
               .name = "b",
+              .identity = controllers::Identity::own(),
               .document = config_map("b"),
               .already_done_is_fine = true});
     pass.add({.verb = Verb::create,
               .resource = config_maps,
               .ns = "ns",
               .name = "NO",
+              .identity = controllers::Identity::own(),
               .document = config_map("NO"),
               .soft_reason = "Refused"});
     pass.add(state(turn, "not reached"));
@@ -198,9 +213,13 @@ TEST_F(EngineTest, RoomIsGivenOnceAndWhoWaitsGetsWhatBecomesFree) {
     json::LeasedArena arena;
     json::Value ended = resources::load_object(*store_->get(controllers::kinds::vmi, "ns", name), arena.storage());
     ended.get_object()["status"].get_object()["phase"] = "Succeeded";
-    ASSERT_FALSE(
-        write({.verb = Verb::update, .resource = controllers::kinds::vmi, .ns = "ns", .name = name, .document = ended})
-            .hard);
+    ASSERT_FALSE(write({.verb = Verb::update,
+                        .resource = controllers::kinds::vmi,
+                        .ns = "ns",
+                        .name = name,
+                        .identity = controllers::Identity::own(),
+                        .document = ended})
+                     .hard);
     break;
   }
   EXPECT_TRUE(await([&] { return phases() == std::map<std::string, int>{{"Scheduled", 2}, {"Succeeded", 1}}; }));
@@ -213,7 +232,9 @@ TEST_F(EngineTest, WhoAskedForADiskJobIsLookedAtAgainWhenItChanges) {
     Pass pass;
     const auto job = turn.world.disks().job("fill");
     if (!job)
-      pass.jobs.push_back({.id = "fill", .claim = {.ns = "ns", .name = "c"}, .work = CreateClaim{.capacity = 5}});
+      pass.jobs.push_back(
+          {.identity = controllers::Identity::own(),
+           .job = {.id = "fill", .claim = {.ns = "ns", .name = "c"}, .work = CreateClaim{.capacity = 5}}});
     if (job && job->state == DiskJobState::succeeded && state_of(turn) != "filled") pass.add(state(turn, "filled"));
     return pass;
   };
@@ -230,8 +251,13 @@ TEST_F(EngineTest, AJobIsNotAskedForWhenTheEffectsBeforeItFailed) {
   FakeDisks disks;
   toy_.sync = [](const Turn&) {
     Pass pass;
-    pass.jobs.push_back({.id = "fill", .claim = {}, .work = CreateClaim{}});
-    pass.add({.verb = Verb::remove, .resource = config_maps, .ns = "ns", .name = "nobody"});
+    pass.jobs.push_back(
+        {.identity = controllers::Identity::own(), .job = {.id = "fill", .claim = {}, .work = CreateClaim{}}});
+    pass.add({.verb = Verb::remove,
+              .resource = config_maps,
+              .ns = "ns",
+              .name = "nobody",
+              .identity = controllers::Identity::own()});
     return pass;
   };
   start({&toy_row, 1}, &disks);
@@ -267,14 +293,19 @@ TEST_F(EngineTest, CallsOfNodesAreEffects) {
               .resource = controllers::kinds::vmi,
               .ns = "ns",
               .name = "a",
+              .identity = controllers::Identity::own(),
               .document = object(R"({"unfreezeTimeout":"5m0s"})"),
               .path = "freeze",
               .soft_reason = "freeze",
               .finish_decides = true};
   Pass pass;
   pass.add(call);
-  pass.add(
-      {.verb = Verb::create, .resource = config_maps, .ns = "ns", .name = "after", .document = config_map("after")});
+  pass.add({.verb = Verb::create,
+            .resource = config_maps,
+            .ns = "ns",
+            .name = "after",
+            .identity = controllers::Identity::own(),
+            .document = config_map("after")});
   EventRecorder events;
   FakeNodes nodes;
   Carrier carrier({.backend = *backend_, .core = core(), .events = events, .nodes = &nodes});
@@ -289,6 +320,7 @@ TEST_F(EngineTest, CallsOfNodesAreEffects) {
                              .resource = controllers::kinds::vmi,
                              .ns = "ns",
                              .name = "a",
+                             .identity = controllers::Identity::own(),
                              .document = object(R"([{"op":"add","path":"/status","value":{"nodeName":"node1"}}])")});
   ASSERT_FALSE(placed.hard) << placed.hard->message;
   nodes.status = 500;
@@ -302,7 +334,7 @@ TEST_F(EngineTest, CallsOfNodesAreEffects) {
 
 struct CloneRow {
   std::string_view id, source;
-  std::string_view cloner;  // as the controller says
+  std::string_view account;  // that the controller acts for; empty: it acts for nobody
   std::string_view refused;
   std::string_view event;
 };
@@ -319,7 +351,7 @@ TEST_F(EngineTest, TheServiceAccountOfAVmMustBeAllowedToClone) {
       {"VMC-87 its own namespace", R"({"pvc":{"name":"p","namespace":"ns"}})", "robot", account,
        "SuccessfulDataVolumeCreate"},
       {"VMC-88", R"({"blank":{},"pvc":{"name":"p","namespace":"ns"}})", "robot", "", "FailedDataVolumeCreate"},
-      {"DV-25", elsewhere, "", controller, "UnauthorizedDataVolumeCreate"},
+      {"DV-25", elsewhere, "", "", "UnauthorizedDataVolumeCreate"},  // all may, but nobody asks
   };
   const auto event = [](std::string_view reason) {
     return controllers::Event{.reason = std::string(reason), .message = "m"};
@@ -329,16 +361,18 @@ TEST_F(EngineTest, TheServiceAccountOfAVmMustBeAllowedToClone) {
     SCOPED_TRACE(row.id);
     const std::string name = fmt::format("dv-{}", ++number);
     authorizer_.refused = row.refused;
+    const json::Value machine({{"serviceAccountName", row.account}});
     Pass pass;
     pass.add(
         {.verb = Verb::create,
          .resource = controllers::kinds::data_volume,
          .ns = "ns",
          .name = name,
+         .identity = row.account.empty() ? controllers::Identity::own()
+                                         : controllers::Identity::machine("ns", &machine.get_object()),
          .document = object(fmt::format(
              R"({{"apiVersion":"cdi.kubevirt.io/v1beta1","kind":"DataVolume","metadata":{{"name":"{}","namespace":"ns"}},"spec":{{"source":{},"storage":{{"resources":{{"requests":{{"storage":"8Mi"}}}}}}}}}})",
              name, row.source)),
-         .cloner = std::string(row.cloner),
          .soft_reason = "FailedCreate",
          .if_done = event("SuccessfulDataVolumeCreate"),
          .if_failed = event("FailedDataVolumeCreate"),

@@ -31,10 +31,10 @@ Task<void> EventSink::write(Lane& lane) {
   while (!lane.items.empty()) {
     const Item item = std::move(lane.items.front());
     lane.items.pop_front();
+    waiting_.fetch_sub(1, std::memory_order_relaxed);  // now, so that one that fails does not count for ever
     controllers::Pass pass;
     pass.events.push_back({.event = item.waiting.event()});
     co_await carrier_.carry_out(pass, item.waiting.involved(), {.component = item.component, .host = item.host});
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 

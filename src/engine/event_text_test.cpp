@@ -33,6 +33,7 @@ class EventTextTest : public EngineTest {
                              .resource = controllers::kinds::event,
                              .ns = place.ns,
                              .name = place.name,
+                             .identity = controllers::Identity::own(),
                              .document = json::Value(wanted.document, json::StoragePtr())});
     EXPECT_FALSE(made.hard) << made.hard->message;
     return store_->get("events", place.ns, place.name);

@@ -1,9 +1,14 @@
 #include "engine/index.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
+#include <exception>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "controllers/placement.h"
 #include "controllers/references.h"
 #include "controllers/world.h"
@@ -53,10 +58,13 @@ void Index::put_references(std::string_view resource, const json::Object& object
   kept_.references[resource].put(who.ns, who.name, {targets.begin(), targets.end()});
 }
 
-void Index::put(std::string_view resource, const json::Object& object) {
+void Index::put(std::string_view resource, const json::Object& object, Revision created) {
   if (!controllers::with_references(resource).empty()) return put_references(resource, object);
-  if (resource == kinds::node) return kept_.nodes.put(controllers::NodeInfo::read(object));
-  if (resource == kinds::migration) return kept_.migrations.put(controllers::MigrationInfo::read(object));
+  if (resource == kinds::node) {
+    const auto now = clock_.steady_now();
+    return kept_.nodes.put(kept_.nodes.read(object, now), now, clock_.wall_now());
+  }
+  if (resource == kinds::migration) return kept_.migrations.put(controllers::MigrationInfo::read(object, created));
   const json::Object* metadata = json::get_object(object, "metadata");
   if (!metadata) return;
   const std::string_view ns = json::get_string_or(*metadata, "namespace"),
@@ -79,7 +87,7 @@ void Index::put_vm(const StoredObject& vm) {
 void Index::put_newest(std::string_view resource, std::string_view ns, std::string_view name) {
   if (const ObjectPtr newest = store_.get(resource, ns, name)) {
     if (resource == kinds::vm) return put_vm(*newest);
-    return put(resource, opened_.open(*newest)->root().get_object());
+    return put(resource, opened_.open(*newest)->root().get_object(), newest->created_revision());
   }
   if (resource == kinds::node) return kept_.nodes.forget(name);
   if (resource == kinds::migration) return kept_.migrations.forget(ns, name);
@@ -115,23 +123,33 @@ void Index::drop_gone() {
     if (!store_.get(kinds::vmi, vmi.ns, vmi.name)) put_newest(kinds::vmi, vmi.ns, vmi.name);
 }
 
-void Index::reserve(const controllers::Pass& pass) {
+void Index::Reservation::add(const controllers::Pass& pass) {
   for (const Effect& effect : pass.effects) {
     if (!changes_counts(effect)) continue;
-    ++reserved_[{counted(effect.resource), {.ns = effect.ns, .name = effect.name}}].writes;
-    put(effect.resource, effect.document.get_object());
+    const Key& key =
+        keys_.emplace_back(counted(effect.resource), controllers::Key{.ns = effect.ns, .name = effect.name});
+    ++index_.reserved_[key].writes;
+    const ObjectPtr stored = index_.store_.get(effect.resource, effect.ns, effect.name);
+    index_.put(effect.resource, effect.document.get_object(), stored ? stored->created_revision() : 0);
   }
 }
 
-void Index::release(const controllers::Pass& pass, bool is_done) {
-  for (const Effect& effect : pass.effects) {
-    if (!changes_counts(effect)) continue;
-    const auto found = reserved_.find({counted(effect.resource), {.ns = effect.ns, .name = effect.name}});
-    if (found == reserved_.end() || --found->second.writes != 0) continue;
-    const bool missed = found->second.missed;
-    reserved_.erase(found);
-    if (missed || !is_done) put_newest(effect.resource, effect.ns, effect.name);
-  }
+void Index::Reservation::end(bool is_done) noexcept {
+  for (const Key& key : std::exchange(keys_, {})) try {
+      index_.release(key, is_done);
+    } catch (const std::exception& error) {
+      log::error("an object cannot be counted", {{"object", fmt::format("{}/{}", key.second.ns, key.second.name)},
+                                                 {"resource", key.first},
+                                                 {"reason", error.what()}});
+    }
+}
+
+void Index::release(const Key& key, bool is_done) {
+  const auto found = reserved_.find(key);
+  if (found == reserved_.end() || --found->second.writes != 0) return;
+  const bool missed = found->second.missed;
+  reserved_.erase(found);
+  if (missed || !is_done) put_newest(key.first, key.second.ns, key.second.name);
 }
 
 }  // namespace vg::engine

@@ -39,7 +39,11 @@ TEST_F(SettledTest, AnOwnWriteIsLookedAtAtOnceUnlessThePassIsSettled) {
     EXPECT_EQ(took >= 2 * limits::controller_settled_look, settled);
     stop();
     toy = &toy_;
-    const Done gone = write({.verb = Verb::remove, .resource = config_maps, .ns = "ns", .name = name});
+    const Done gone = write({.verb = Verb::remove,
+                             .resource = config_maps,
+                             .ns = "ns",
+                             .name = name,
+                             .identity = controllers::Identity::own()});
     ASSERT_FALSE(gone.hard);
   }
 }
@@ -60,7 +64,13 @@ TEST_F(SettledTest, WhatOthersWriteIsLookedAtAtOnce) {
   const auto began = steady_clock::now();
   json::Value again = config_map("a");
   again.get_object()["data"] = json::Value({{"state", "again"}});
-  ASSERT_FALSE(write({.verb = Verb::update, .resource = config_maps, .ns = "ns", .name = "a", .document = again}).hard);
+  ASSERT_FALSE(write({.verb = Verb::update,
+                      .resource = config_maps,
+                      .ns = "ns",
+                      .name = "a",
+                      .identity = controllers::Identity::own(),
+                      .document = again})
+                   .hard);
   ASSERT_TRUE(toy_.await_calls("a", before + 1));
   EXPECT_LT(steady_clock::now() - began, limits::controller_settled_look);
 }
@@ -125,7 +135,13 @@ TEST_F(SettledTest, ObjectsStayOpenWithoutTheirOwners) {
 
   json::Value large = config_map("b");
   large.get_object()["data"] = json::Value({{"x", std::string(limits::opened_object_bytes_max, 'x')}});
-  ASSERT_FALSE(write({.verb = Verb::create, .resource = config_maps, .ns = "ns", .name = "b", .document = large}).hard);
+  ASSERT_FALSE(write({.verb = Verb::create,
+                      .resource = config_maps,
+                      .ns = "ns",
+                      .name = "b",
+                      .identity = controllers::Identity::own(),
+                      .document = large})
+                   .hard);
   const ObjectPtr other = store_->get(config_maps, "ns", "b");
   EXPECT_NE(opened.open(*other), opened.open(*other));
 }
@@ -140,8 +156,13 @@ TEST_F(SettledTest, TheLastUsedStayOpen) {
     const std::string name = fmt::format("n{}", i);
     json::Value map = config_map(name);
     map.get_object()["data"] = json::Value({{"x", std::string(limits::opened_object_bytes_max / 2, 'x')}});
-    ASSERT_FALSE(
-        write({.verb = Verb::create, .resource = config_maps, .ns = "ns", .name = name, .document = map}).hard);
+    ASSERT_FALSE(write({.verb = Verb::create,
+                        .resource = config_maps,
+                        .ns = "ns",
+                        .name = name,
+                        .identity = controllers::Identity::own(),
+                        .document = map})
+                     .hard);
     opened.open(*store_->get(config_maps, "ns", name));
   }
   EXPECT_TRUE(kept.expired());

@@ -34,7 +34,12 @@ class Shown : public EngineTest {
     EXPECT_TRUE(stored);
   }
   Done patch(Verb verb, std::string_view operations) {
-    return write({.verb = verb, .resource = vms, .ns = "ns", .name = "a", .document = object(operations)});
+    return write({.verb = verb,
+                  .resource = vms,
+                  .ns = "ns",
+                  .name = "a",
+                  .identity = controllers::Identity::own(),
+                  .document = object(operations)});
   }
   json::Value read() { return resources::load_object(*store_->get(vms, "ns", "a"), json::StoragePtr()); }
 };

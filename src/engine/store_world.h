@@ -25,6 +25,10 @@ class StoreWorld final : public controllers::World {
                                             std::string_view value) const override;
   std::vector<const json::Object*> owned_by(std::string_view resource, std::string_view ns,
                                             std::string_view owner_uid) const override;
+  std::uint64_t creation_order(std::string_view resource, std::string_view ns, std::string_view name) const override {
+    const ObjectPtr object = store_.get(resource, ns, name);
+    return object ? object->created_revision() : 0;
+  }
   std::vector<std::string> vmis_with_claim(std::string_view ns, std::string_view claim) const override {
     return kept_.claims.of(ns, claim);
   }

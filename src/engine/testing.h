@@ -122,6 +122,7 @@ class EngineTest : public testing::Test {
                              .resource = "namespaces",
                              .ns = {},
                              .name = "ns",
+                             .identity = controllers::Identity::own(),
                              .document = object(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"ns"}})")});
     EXPECT_FALSE(made.hard) << made.hard->message;
   }
@@ -195,6 +196,7 @@ class EngineTest : public testing::Test {
                              .resource = config_maps,
                              .ns = "ns",
                              .name = std::string(name),
+                             .identity = controllers::Identity::own(),
                              .document = config_map(name)});
     ASSERT_FALSE(made.hard) << made.hard->message;
   }
@@ -205,6 +207,7 @@ class EngineTest : public testing::Test {
                              .resource = resource,
                              .ns = std::string(json::get_string_or(metadata, "namespace")),
                              .name = std::string(json::get_string_or(metadata, "name")),
+                             .identity = controllers::Identity::own(),
                              .document = value});
     ASSERT_FALSE(made.hard) << made.hard->message;
   }
@@ -239,6 +242,7 @@ class EngineTest : public testing::Test {
             .resource = config_maps,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = controllers::Identity::own(),
             .document = std::move(document)};
   }
   static std::string_view state_of(const Turn& turn) {

@@ -66,6 +66,7 @@ class SystemController final : public Controller {
   };
 
   void follow_all() {
+    followed_.clear();  // of a run before this one
     followed_.push_back({.query = {.resource = std::string(namespaces_key)}});
     for (const SystemObject& row : system_objects()) {
       if (!find_resource(row.resource)) continue;

@@ -112,8 +112,7 @@ Answered freeze(const Asked& asked) {  // STP-29
   status_of(*answered.vmi)["fsFreezeStatus"] = "frozen";
   if (*timeout > std::chrono::nanoseconds::zero())
     json::ensure_path(*answered.vmi, {"metadata", "annotations"})[thaw_annotation] =
-        controllers::time_text(std::chrono::ceil<std::chrono::seconds>(
-            asked.now + std::chrono::duration_cast<controllers::Time::duration>(*timeout)));
+        controllers::time_text(std::chrono::ceil<std::chrono::seconds>(asked.now + bounded(*timeout)));
   return answered;
 }
 

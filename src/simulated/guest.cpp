@@ -153,6 +153,7 @@ void migrate(Guest& guest) {
        .resource = controllers::kinds::migration,
        .ns = guest.draft.turn.key.ns,
        .name = {},
+       .identity = controllers::Identity::own(),
        .document = json::Value(
            {{"apiVersion", "kubevirt.io/v1"},
             {"kind", "VirtualMachineInstanceMigration"},
@@ -221,7 +222,7 @@ void resume_after_io_error(Guest& guest) {
 void thaw(Guest& guest) {  // STP-29
   const auto when = parse_rfc3339(controllers::annotation_of(guest.draft.stored, thaw_annotation));
   if (!when) return;
-  const auto left = controllers::Time(std::chrono::seconds(when->seconds)) - guest.draft.turn.now;
+  const auto left = when->on_clock() - guest.draft.turn.now;
   if (left > left.zero()) return guest.draft.pass.look_again(std::chrono::ceil<milliseconds>(left));
   json::erase(guest.draft.status(), "fsFreezeStatus");
   json::erase(json::ensure_object(guest.draft.metadata(), "annotations"), thaw_annotation);

@@ -45,6 +45,7 @@ controllers::Pass pass_of(Answered& answered, const CallTarget& target, std::str
             .resource = controllers::kinds::vmi,
             .ns = std::string(target.ns),
             .name = std::string(target.name),
+            .identity = controllers::Identity::own(),
             .document = json::Value(std::move(*answered.vmi)),
             .account = controllers::Account::handler,
             .also_told = std::move(answered.told)});

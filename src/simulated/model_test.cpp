@@ -161,6 +161,7 @@ class Model {
                   .resource = resource,
                   .ns = std::move(ns),
                   .name = std::move(name),
+                  .identity = controllers::Identity::own(),
                   .document = json::Value(parsed->root(), json::StoragePtr())});
   }
   bool patch(std::string_view resource, std::string ns, std::string name, const std::string& operations,
@@ -171,6 +172,7 @@ class Model {
                   .resource = resource,
                   .ns = std::move(ns),
                   .name = std::move(name),
+                  .identity = controllers::Identity::own(),
                   .document = json::Value(parsed->root(), json::StoragePtr())});
   }
   std::optional<json::Value> get(std::string_view resource, std::string_view name, std::string_view ns = "ns") const {
@@ -292,13 +294,21 @@ class Model {
   void cancel_migration() {
     const auto page = store_.list({.resource = kinds::migration});
     for (const ObjectPtr one : page->objects) {
-      write({.verb = Verb::remove, .resource = kinds::migration, .ns = "ns", .name = std::string(one->name())});
+      write({.verb = Verb::remove,
+             .resource = kinds::migration,
+             .ns = "ns",
+             .name = std::string(one->name()),
+             .identity = controllers::Identity::own()});
       note("cancel migration {}", one->name());
       return;
     }
   }
   void delete_vm(const std::string& name) {
-    const bool done = write({.verb = Verb::remove, .resource = kinds::vm, .ns = "ns", .name = name});
+    const bool done = write({.verb = Verb::remove,
+                             .resource = kinds::vm,
+                             .ns = "ns",
+                             .name = name,
+                             .identity = controllers::Identity::own()});
     if (done) wanted_.erase(name);
     note("delete {}: {}", name, done);
   }

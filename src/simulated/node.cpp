@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/time_rfc3339.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/observed.h"
 #include "controllers/common/patch.h"
@@ -93,7 +94,7 @@ Pass sync(const Turn& turn) {
   if (!node) return pass;
   const controllers::NodeInfo info = controllers::NodeInfo::read(*node);
   if (!is_simulated(&info) || is_silent(info)) return pass;
-  const auto due = controllers::Time(std::chrono::seconds(info.heartbeat.value_or(0))) + heartbeat_interval;
+  const auto due = Timestamp{.seconds = info.heartbeat.value_or(0)}.on_clock() + heartbeat_interval;
   const auto schedulable = info.labels.find(controllers::schedulable_label);
   const bool is_schedulable = schedulable != info.labels.end() && schedulable->second == "true";
   // A clock that was set back must not leave a node silent until it is right again.
@@ -106,6 +107,7 @@ Pass sync(const Turn& turn) {
             .resource = controllers::kinds::node,
             .ns = {},
             .name = turn.key.name,
+            .identity = controllers::Identity::own(),
             .document = Value(heartbeat_patch(*node, turn.now, turn.storage), turn.storage),
             .account = controllers::Account::handler});
   pass.look_again(heartbeat_interval);

@@ -23,6 +23,7 @@ Effect on_node(Verb verb, std::string name, json::Value document = {}) {
           .resource = node,
           .ns = {},
           .name = std::move(name),
+          .identity = controllers::Identity::own(),
           .document = std::move(document),
           .account = controllers::Account::handler,
           .soft_reason = "NotWritten",

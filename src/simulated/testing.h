@@ -171,8 +171,8 @@ class ModelStore final : public ObjectStore {
         outcome.objects.push_back(get(write.key.resource, write.key.ns, write.key.name));
       return done(std::move(outcome));
     }
-    outcome.revision = ++revision_;
     for (const Write& write : transaction.writes) outcome.objects.push_back(apply(write));
+    outcome.revision = revision_;
     for (ModelWatch* watch : watches_) watch->wake();
     done(std::move(outcome));
   }
@@ -200,6 +200,7 @@ class ModelStore final : public ObjectStore {
   ObjectPtr apply(const Write& write) {
     const Key key{write.key.resource, write.key.ns, write.key.name};
     const ObjectPtr before = get(write.key.resource, write.key.ns, write.key.name);
+    ++revision_;
     if (write.kind == WriteKind::remove) {
       objects_.erase(key);
       note({.revision = revision_, .type = ChangeType::removed, .object = before, .previous = before});

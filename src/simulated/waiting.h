@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/time_rfc3339.h"
 #include "controllers/world.h"
 
 namespace vg::simulated {
@@ -16,7 +17,7 @@ inline std::chrono::milliseconds left_of(const controllers::Turn& turn, std::int
                                          std::chrono::milliseconds time) {
   using std::chrono::milliseconds;
   if (turn.time_is_up) return milliseconds::zero();
-  const auto latest = controllers::Time(std::chrono::seconds(since + 1)) + time;
+  const auto latest = Timestamp{.seconds = since}.on_clock() + std::chrono::seconds(1) + time;
   return std::clamp(std::chrono::ceil<milliseconds>(latest - turn.now), milliseconds::zero(), time);
 }
 
@@ -24,7 +25,7 @@ inline std::chrono::milliseconds left_of(const controllers::Turn& turn, std::int
 inline std::chrono::milliseconds left_by_clock(const controllers::Turn& turn, std::int64_t since,
                                                std::chrono::milliseconds time) {
   using std::chrono::milliseconds;
-  const auto due = controllers::Time(std::chrono::seconds(since)) + time;
+  const auto due = Timestamp{.seconds = since}.on_clock() + time;
   return std::clamp(std::chrono::ceil<milliseconds>(due - turn.now), milliseconds::zero(), time);
 }
 

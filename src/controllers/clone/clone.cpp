@@ -112,6 +112,7 @@ Next create_snapshot(Work& work) {
        .resource = kinds::snapshot,
        .ns = work.ns(),
        .name = name,
+       .identity = Identity::own(),
        .document =
            Value({{"apiVersion", "snapshot.kubevirt.io/v1beta1"},
                   {"kind", "VirtualMachineSnapshot"},
@@ -195,6 +196,7 @@ Next create_restore(Work& work) {
                  .resource = kinds::restore,
                  .ns = work.ns(),
                  .name = name,
+                 .identity = Identity::machine(work.ns(), vm::template_spec_of(*vm)),
                  .document = std::move(made),
                  .already_done_is_fine = true,
                  .if_done = Event{.type = EventType::normal,

@@ -44,6 +44,7 @@ void update_fleet_status(Pass& pass, const Turn& turn, std::string_view resource
             .resource = resource,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = json::Value(std::move(changed), turn.storage)});
 }
 

@@ -22,7 +22,8 @@ std::string renamed_revision(std::string_view name, std::string_view from, std::
   return made.size() <= name_length ? made : label_value(made);
 }
 
-Effect revision_copy(const Turn& turn, const json::Object& revision, const std::string& name, const Owner& owner) {
+Effect revision_copy(const Turn& turn, const json::Object& revision, const std::string& name, const Owner& owner,
+                     Identity identity) {
   json::Value made({{"apiVersion", "apps/v1"},
                     {"kind", "ControllerRevision"},
                     {"metadata",
@@ -38,6 +39,7 @@ Effect revision_copy(const Turn& turn, const json::Object& revision, const std::
           .resource = kinds::revision,
           .ns = turn.key.ns,
           .name = name,
+          .identity = std::move(identity),
           .document = std::move(made),
           .already_done_is_fine = true};
 }

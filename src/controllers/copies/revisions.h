@@ -22,7 +22,8 @@ inline constexpr std::array<MatcherRef, 2> matchers{{{.member = "instancetype", 
 std::string_view revision_in_use(const json::Object& spec, const json::Object& vm, const MatcherRef& matcher);
 // The name with the first `from` in it replaced by `to`, no longer than names may be.
 std::string renamed_revision(std::string_view name, std::string_view from, std::string_view to);
-// Creates a copy; one that is there already is fine.
-Effect revision_copy(const Turn& turn, const json::Object& revision, const std::string& name, const Owner& owner);
+// Creates a copy for `identity`; one that is there already is fine.
+Effect revision_copy(const Turn& turn, const json::Object& revision, const std::string& name, const Owner& owner,
+                     Identity identity);
 
 }  // namespace vg::controllers::copies

@@ -109,7 +109,7 @@ class Stage {
     }
     if (carried.error) return changed;
     for (const std::string& id : made.pass.unwanted_jobs) world.fake_disks.cancel(id);
-    for (const DiskJob& job : made.pass.jobs) world.fake_disks.start(job);
+    for (const WantedJob& wanted : made.pass.jobs) world.fake_disks.start(wanted.job);
     return changed;
   }
 };

@@ -19,6 +19,7 @@ Effect patch_of(Verb verb, std::string_view resource, const json::Object& object
           .resource = resource,
           .ns = namespace_of(object),
           .name = name_of(object),
+          .identity = Identity::own(),
           .document = json::Value(patch.take(), storage)};
 }
 
@@ -80,6 +81,7 @@ Effect& remove(Pass& pass, std::string_view resource, const json::Object& object
                    .resource = resource,
                    .ns = namespace_of(object),
                    .name = name_of(object),
+                   .identity = Identity::own(),
                    .uid = std::string(metadata_text(object, "uid")),
                    .already_done_is_fine = true});
 }
@@ -87,12 +89,7 @@ Effect& remove(Pass& pass, std::string_view resource, const json::Object& object
 std::optional<Time> read_time(std::string_view text) {
   if (text.empty()) return std::nullopt;
   const auto parsed = parse_rfc3339(text);
-  if (!parsed) return std::nullopt;
-  constexpr std::int64_t latest = 253402300799;  // the year 9999; the clock counts further in seconds alone
-  using std::chrono::seconds;
-  const auto most = std::chrono::floor<seconds>(Time::max()).time_since_epoch().count() - 1;
-  const auto least = std::chrono::ceil<seconds>(Time::min()).time_since_epoch().count() + 1;
-  return Time(seconds(std::clamp<std::int64_t>(std::min(parsed->seconds, latest), least, most)));
+  return parsed ? std::optional(parsed->on_clock()) : std::nullopt;
 }
 
 std::optional<Time> created(const json::Object& object) {

@@ -45,8 +45,7 @@ Time end_of(const Work& work) {
   const string_view wanted = json::text_in(vm::spec_of(work.object), "ttlDuration");
   const auto parsed = parse_duration(wanted);
   if (wanted.empty() || !parsed || parsed->count() <= 0) return made + limits::export_life;
-  const auto room = Time::max() - std::max(made, Time());
-  return made + std::min(std::chrono::duration_cast<Time::duration>(*parsed), room);
+  return made + bounded(*parsed);
 }
 
 // --- the token (6.4) -------------------------------------------------------------------------------------------------
@@ -71,6 +70,7 @@ void create_token(Work& work, const std::string& name) {
        .resource = kinds::secret,
        .ns = work.turn.key.ns,
        .name = name,
+       .identity = Identity::own(),
        .document =
            Value({{"apiVersion", "v1"},
                   {"kind", "Secret"},

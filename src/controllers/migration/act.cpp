@@ -89,7 +89,7 @@ void place_target(Work& work, const State& state) {
   const NodeInfo* source = work.turn.world.nodes().find(json::get_string_or(*state.vmi_status, "nodeName"));
   const TargetDemand target = target_demand(work.vmi.read(), work.migration.stored(), source, work.turn.config);
   Scheduled found{.node = {}, .message = target.problem};
-  if (target.problem.empty()) found = schedule(target.demand, work.turn.world.nodes(), work.turn.now);
+  if (target.problem.empty()) found = schedule(target.demand, work.turn.world.nodes(), work.turn.steady);
   if (!found.node.empty()) {
     work.active_pods()[placement_uid(state.uid)] = found.node;
     return remember_cpu(work, target, found.node);

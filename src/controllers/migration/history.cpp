@@ -24,8 +24,9 @@ std::chrono::seconds wait_before_start(const History& history, std::string_view 
       wait = wait.count() == 0 ? first_wait : std::min(2 * wait, limits::migration_wait_max);
   }
   if (wait.count() == 0) return wait;
-  const std::int64_t free_at = such[1]->failed_at + wait.count();
-  return std::chrono::seconds(std::max<std::int64_t>(free_at - Timestamp::from(now).seconds, 0));
+  const std::int64_t left = such[1]->failed_at + wait.count() - Timestamp::from(now).seconds;
+  // A failure that is still to come: the clock was set back since then.
+  return std::chrono::seconds(left > 0 && left <= wait.count() ? left : 0);
 }
 
 History leftovers(const History& history) {

@@ -28,6 +28,7 @@ Effect make(const Wanted& wanted, const json::StoragePtr& storage) {
           .resource = kinds::migration,
           .ns = std::string(ns),
           .name = name,
+          .identity = Identity::own(),
           .document = std::move(document),
           .soft_reason = "FailedCreate",
           .others_follow = true,

@@ -16,17 +16,15 @@ namespace vg::controllers {
 namespace migration {
 namespace {
 
-std::int64_t created(const json::Object& object) {
-  const auto time = parse_rfc3339(metadata_text(object, "creationTimestamp"));
-  return time ? time->seconds : 0;
-}
-
 // Another VMI may have the name by now: a migration is never older than the VMI that it was made for.
 const json::Object* vmi_of(const Turn& turn, const json::Object& migration) {
   const json::Object* spec = json::get_object(migration, "spec");
   const std::string_view name = spec ? json::get_string_or(*spec, "vmiName") : std::string_view();
   const json::Object* vmi = turn.world.get(kinds::vmi, turn.key.ns, name);
-  return vmi && created(*vmi) <= created(migration) ? vmi : nullptr;
+  if (!vmi) return nullptr;
+  const World& world = turn.world;
+  const std::uint64_t vmi_order = world.creation_order(kinds::vmi, turn.key.ns, name);
+  return vmi_order <= world.creation_order(kinds::migration, turn.key.ns, turn.key.name) ? vmi : nullptr;
 }
 
 Effect removal(std::string_view ns, std::string_view name, std::string_view uid) {
@@ -34,6 +32,7 @@ Effect removal(std::string_view ns, std::string_view name, std::string_view uid)
           .resource = kinds::migration,
           .ns = std::string(ns),
           .name = std::string(name),
+          .identity = Identity::own(),
           .uid = std::string(uid),
           .already_done_is_fine = true};
 }

@@ -29,7 +29,7 @@ bool is_backed_up(const json::Object& status) {
   return backup && !json::get_bool_or(*backup, "completed", false);
 }
 
-Target target_in(const State& state, const json::Object* active, const World& world, Time now) {
+Target target_in(const State& state, const json::Object* active, const World& world, Steady now) {
   const auto node = active ? json::get_string(*active, placement_uid(state.uid)) : std::nullopt;
   if (!node) return Target::none;
   if (state.vmi_final || state.vmi_deleting) return Target::down;
@@ -75,12 +75,9 @@ Kind kind_of(const json::Object& migration) {
   return sends ? Kind::source : Kind::target;
 }
 
-bool is_lost(const NodeInfo* node, Time now) {
-  if (!node) return true;
-  return node->heartbeat && !node->is_alive(now);
-}
+bool is_lost(const NodeInfo* node, Steady now) { return !node || node->is_silent(now); }
 
-State state_of(const json::Object& migration, const json::Object& vmi, const World& world, Time now) {
+State state_of(const json::Object& migration, const json::Object& vmi, const World& world, Steady now) {
   static const json::Object nothing;
   State state;
   const json::Object* status = json::get_object(migration, "status");

@@ -61,10 +61,10 @@ struct State {
 };
 
 // `another_runs`: whether the migration with that uid exists and is not final.
-State state_of(const json::Object& migration, const json::Object& vmi, const World& world, Time now);
+State state_of(const json::Object& migration, const json::Object& vmi, const World& world, Steady now);
 
 Kind kind_of(const json::Object& migration);
 // NODE-C01: gone, or silent for five minutes.
-bool is_lost(const NodeInfo* node, Time now);
+bool is_lost(const NodeInfo* node, Steady now);
 
 }  // namespace vg::controllers::migration

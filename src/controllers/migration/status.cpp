@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/duration.h"
 #include "base/time_rfc3339.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
@@ -112,7 +113,7 @@ void show_source(Work& work, const State& state) {
 std::chrono::seconds utility_volumes_timeout(const Work& work) {
   const json::Object options = cluster_options(work.turn.config, work.turn.storage);
   return work.annotated("kubevirt.io/migrationUtilityVolumesTimeoutSeconds",
-                        std::chrono::seconds(json::get_int_or(options, "utilityVolumesTimeout", 150)));
+                        bounded_seconds(json::get_int_or(options, "utilityVolumesTimeout", 150)));
 }
 
 std::chrono::seconds age_of(const Work& work) {

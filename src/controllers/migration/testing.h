@@ -96,7 +96,11 @@ class MigrationTest : public ::testing::Test {
     world.put(kinds::vmi, vmi("v")).put(kinds::migration, migration_of("v"));
     pass();
   }
-  void remove() { carry_out(world, {.verb = Verb::remove, .resource = kinds::migration, .ns = "n", .name = "m-v"}); }
+  void remove() {
+    carry_out(
+        world,
+        {.verb = Verb::remove, .resource = kinds::migration, .ns = "n", .name = "m-v", .identity = Identity::own()});
+  }
 
   TestWorld world;
 };

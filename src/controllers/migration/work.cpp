@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/duration.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/observed.h"
 #include "controllers/common/owners.h"
@@ -70,8 +71,7 @@ std::chrono::seconds Work::annotated(std::string_view annotation, std::chrono::s
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size() && value >= 0;
-  constexpr std::int64_t most = 1'000'000'000;  // more is for ever
-  return whole ? std::chrono::seconds(std::min(value, most)) : otherwise;
+  return whole ? bounded_seconds(value) : otherwise;
 }
 
 Pass Work::finish() && {
@@ -83,6 +83,7 @@ Pass Work::finish() && {
                                .resource = kinds::vmi,
                                .ns = ns,
                                .name = std::string(metadata_text(vmi.stored(), "name")),
+                               .identity = Identity::own(),
                                .document = json::Value(vmi.read(), turn.storage)});
     if (if_vmi_fails) {
       effect.if_failed = std::move(if_vmi_fails->event);
@@ -97,6 +98,7 @@ Pass Work::finish() && {
                                .resource = kinds::migration,
                                .ns = ns,
                                .name = name,
+                               .identity = Identity::own(),
                                .document = json::Value(migration.read(), turn.storage)});
     effect.also_told = std::move(with_migration_);
   } else {
@@ -113,6 +115,7 @@ Pass Work::finish() && {
               .resource = kinds::migration,
               .ns = ns,
               .name = name,
+              .identity = Identity::own(),
               .document = json::Value(patch.take(), turn.storage)});
   return std::move(pass);
 }

@@ -40,7 +40,7 @@ class Work {
   Work(const Turn& turn, const json::Object& migration, const json::Object& vmi)
       : turn(turn), migration(migration, turn.storage), vmi(vmi, turn.storage) {}
 
-  State state() const { return state_of(migration.read(), vmi.read(), turn.world, turn.now); }
+  State state() const { return state_of(migration.read(), vmi.read(), turn.world, turn.steady); }
 
   // Event on the migration: once the VMI is written, or once the migration is.
   void tell_with_vmi(EventType type, std::string_view reason, std::string message);

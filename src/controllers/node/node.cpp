@@ -17,14 +17,13 @@ namespace {
 constexpr std::string_view frequency_prefix = "scheduling.node.kubevirt.io/tsc-frequency-";
 constexpr std::string_view unresponsive_reason = "NodeUnresponsive";
 constexpr std::chrono::seconds interval{60};
+// A guest whose node is lost and whose process is there is looked at again.
+constexpr std::chrono::seconds guest_interval{10};
 // VMIs that are given up in one pass; the next one follows at once.
 constexpr std::size_t failed_at_once = 256;
 
 // NODE-C01. One that never said anything is taken for alive.
-bool is_unresponsive(const NodeInfo* info, Time now) {
-  if (!info) return true;
-  return info->heartbeat && !info->is_alive(now);
-}
+bool is_unresponsive(const NodeInfo* info, Steady now) { return !info || info->is_silent(now); }
 
 // NODE-C02.
 void mark_unresponsive(Pass& pass, const Turn& turn, const json::Object& node) {
@@ -36,10 +35,28 @@ void mark_unresponsive(Pass& pass, const Turn& turn, const json::Object& node) {
             .resource = kinds::node,
             .ns = {},
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = json::Value(patch.take(), turn.storage)});
   pass.tell(EventType::normal, unresponsive_reason,
             fmt::format("the agent of node {} has not been heard of for {} minutes; no VMI is placed there",
                         turn.key.name, heartbeat_life.count()));
+}
+
+// Beside NODE-C03: a guest that is known to run, or not known to have ended, is not started a second time.
+bool may_still_run(Pass& pass, const Turn& turn, const json::Object& vmi) {
+  const auto why =
+      turn.guests ? turn.guests->may_run(turn.key.name, metadata_text(vmi, "namespace"), metadata_text(vmi, "name"))
+                  : std::nullopt;
+  if (!why) return false;
+  pass.events.push_back(
+      {.event = {.type = EventType::warning,
+                 .reason = std::string(unresponsive_reason),
+                 .message =
+                     fmt::format("node {} is gone or silent, but {}; the VMI is not given up before that has ended",
+                                 turn.key.name, *why)},
+       .involved = event_object(vmi)});
+  pass.look_again(guest_interval);
+  return true;
 }
 
 // NODE-C03.
@@ -52,6 +69,7 @@ void give_up_vmis(Pass& pass, const Turn& turn) {
     if (!status || json::get_string_or(*status, "nodeName") != turn.key.name) continue;
     const std::string_view phase = json::get_string_or(*status, "phase");
     if (phase != "Scheduled" && phase != "Running") continue;
+    if (may_still_run(pass, turn, *vmi)) continue;
     json::PatchBuilder patch(turn.storage);
     patch.test("/status/phase", json::Value(phase))
         .replace("/status/phase", "Failed")
@@ -65,6 +83,7 @@ void give_up_vmis(Pass& pass, const Turn& turn) {
               .resource = kinds::vmi,
               .ns = placed->ns,
               .name = placed->vmi,
+              .identity = Identity::own(),
               .document = json::Value(patch.take(), turn.storage)});
     if (pass.effects.size() < failed_at_once) continue;
     pass.look_again(std::chrono::milliseconds(1));
@@ -96,13 +115,14 @@ void label_frequencies(Pass& pass, const Turn& turn, const NodeInfo& info) {
             .resource = kinds::node,
             .ns = {},
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = json::Value(patch.take(), turn.storage)});
 }
 
 // When the next thing happens even if nobody says anything.
-std::chrono::milliseconds next_look(const NodeInfo& info, Time now) {
-  if (!info.heartbeat || !info.is_alive(now)) return interval;
-  const auto silent_from = Time(std::chrono::seconds(*info.heartbeat)) + heartbeat_life + std::chrono::seconds(1);
+std::chrono::milliseconds next_look(const NodeInfo& info, Steady now) {
+  if (!info.heartbeat || info.is_silent(now)) return interval;
+  const auto silent_from = info.heard + heartbeat_life + std::chrono::seconds(1);
   return std::min(std::chrono::duration_cast<std::chrono::milliseconds>(silent_from - now),
                   std::chrono::milliseconds(interval));
 }
@@ -111,14 +131,14 @@ Pass sync(const Turn& turn) {
   Pass pass;
   const json::Object* node = turn.world.get(kinds::node, "", turn.key.name);
   // Read anew: what is kept of nodes follows the store, and may be a moment behind.
-  const std::optional<NodeInfo> info = node ? std::optional(NodeInfo::read(*node)) : std::nullopt;
-  if (is_unresponsive(info ? &*info : nullptr, turn.now)) {
+  const auto info = node ? std::optional(turn.world.nodes().read(*node, turn.steady)) : std::nullopt;
+  if (is_unresponsive(info ? &*info : nullptr, turn.steady)) {
     if (node) mark_unresponsive(pass, turn, *node);
     give_up_vmis(pass, turn);
   } else {
     label_frequencies(pass, turn, *info);
   }
-  if (info) pass.look_again(next_look(*info, turn.now));
+  if (info) pass.look_again(next_look(*info, turn.steady));
   return pass;
 }
 

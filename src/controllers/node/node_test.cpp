@@ -48,6 +48,35 @@ std::string failed_patch(std::string_view name, std::string_view phase) {
                      name, phase);
 }
 
+// A guest of this machine that is known to run, or of which nobody knows, is never started a second time.
+TEST(NodeControllerTest, AVmiWhoseGuestMayRunIsNotGivenUp) {
+  struct Guests final : GuestProcesses {
+    std::optional<std::string> may_run(std::string_view node, std::string_view ns,
+                                       std::string_view vmi) const override {
+      if (node != "n1" || ns != "ns" || vmi != "a") return std::nullopt;
+      return "its QEMU, process 7, still runs";
+    }
+  } guests;
+  for (const bool has_node : {true, false}) {
+    TestWorld world;
+    if (has_node) world.put(kinds::node, node("2026-01-02T02:59:04Z", R"(,"kubevirt.io/schedulable":"false")"));
+    world.put(kinds::vmi, vmi("a", "Running")).put(kinds::vmi, vmi("b", "Scheduled"));
+    TestPass made;
+    made.pass = node_controller().sync({.world = world,
+                                        .key = key,
+                                        .config = world.config(),
+                                        .now = test_now,
+                                        .steady = steady_of(test_now),
+                                        .random = 7,
+                                        .storage = made.memory->storage(),
+                                        .guests = &guests});
+    EXPECT_THAT(effects(made), testing::Contains(failed_patch("b", "Scheduled")));
+    EXPECT_THAT(effects(made), testing::Not(testing::Contains(failed_patch("a", "Running"))));
+    EXPECT_THAT(made.events(), testing::Contains("NodeUnresponsive Warning"));
+    EXPECT_TRUE(made.pass.again) << "its end brings no change";
+  }
+}
+
 TEST(NodeControllerTest, ASilentNodeLosesItsLabelAndItsVmis) {  // NODE-C01..C03
   TestWorld world;
   world.put(kinds::node, node("2026-01-02T02:59:04Z"))
@@ -63,6 +92,44 @@ TEST(NodeControllerTest, ASilentNodeLosesItsLabelAndItsVmis) {  // NODE-C01..C03
   ASSERT_TRUE(made.pass.events[1].involved);
   EXPECT_EQ(made.pass.events[1].involved->name, "a");
   EXPECT_EQ(made.pass.again, std::chrono::seconds(60));
+}
+
+// NODE-C01: nobody's clock says how long a node was silent. Whoever was not heard of for so long by this process was.
+TEST(NodeControllerTest, AClockThatJumpsTakesNothingFromANode) {
+  TestWorld world;
+  world.put(kinds::node, node("2026-01-02T03:04:00Z")).put(kinds::vmi, vmi("a", "Running"));
+  for (const std::chrono::hours step : {std::chrono::hours(-24), std::chrono::hours(1), std::chrono::hours(24 * 365)}) {
+    const TestPass made = sync(node_controller(), world, key, test_now + step, steady_of(test_now));
+    EXPECT_THAT(effects(made), IsEmpty()) << step.count();
+  }
+  const TestPass made =
+      sync(node_controller(), world, key, test_now, steady_of(test_now) + heartbeat_life + std::chrono::seconds(1));
+  EXPECT_THAT(effects(made), ElementsAre(label_patch, failed_patch("a", "Running")));
+}
+
+TEST(NodeControllerTest, EveryOtherHeartbeatIsASignOfLife) {
+  Nodes nodes;
+  const auto put = [&](std::string_view heartbeat, std::chrono::minutes at) {
+    const auto document = json::Document::parse(node(heartbeat));
+    const Steady now{at};
+    nodes.put(nodes.read(document->root().get_object(), now), now, test_now);
+  };
+  const auto is_alive = [&](std::chrono::minutes at) { return nodes.find("n1")->is_alive(Steady(at)); };
+  using std::chrono::minutes;
+  put("2020-01-01T00:00:00Z", minutes(0));  // of before this process; it may be dead, and is not taken for it
+  EXPECT_FALSE(is_alive(minutes(0)));
+  EXPECT_FALSE(nodes.find("n1")->is_silent(Steady(minutes(5))));
+  EXPECT_TRUE(nodes.find("n1")->is_silent(Steady(minutes(6))));
+  put("2021-01-01T00:00:00Z", minutes(7));  // its clock is wrong, and goes
+  EXPECT_TRUE(is_alive(minutes(12)));
+  put("2021-01-01T00:00:00Z", minutes(12));  // somebody changed something else
+  EXPECT_FALSE(is_alive(minutes(13)));
+  put("2021-01-01T00:01:00Z", minutes(13));
+  EXPECT_TRUE(is_alive(minutes(13)));
+  put("2019-01-01T00:00:00Z", minutes(13));  // the word that it is lost (recorded: node-lost)
+  EXPECT_TRUE(nodes.find("n1")->is_silent(Steady(minutes(13))));
+  put("2030-01-01T00:00:00Z", minutes(14));
+  EXPECT_TRUE(is_alive(minutes(15)));
 }
 
 TEST(NodeControllerTest, ANodeThatIsGoneLosesItsVmis) {

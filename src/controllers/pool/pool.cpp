@@ -72,11 +72,15 @@ const json::Value* in_metadata(const json::Object& object, std::string_view memb
   return metadata ? json::find(*metadata, member) : nullptr;
 }
 
+// What is made of the template.
+Identity identity_of(const Work& work) { return Identity::machine(work.turn.key.ns, machine_of(work.pool)); }
+
 Effect effect_on(Verb verb, std::string_view resource, const json::Object& object, json::Value document = {}) {
   return {.verb = verb,
           .resource = resource,
           .ns = std::string(metadata_text(object, "namespace")),
           .name = std::string(metadata_text(object, "name")),
+          .identity = Identity::own(),
           .document = std::move(document),
           .uid = std::string(metadata_text(object, "uid")),
           .already_done_is_fine = true};
@@ -148,15 +152,17 @@ bool preserves(const json::Object* strategy) {
 
 // --- scale -----------------------------------------------------------------------------------------------------------
 
-// POOL-13
+// POOL-13. Whose disks are kept is let go only when it is known to be deleted (let_deleted_go): a VM that is not takes
+// back what it is released of. The pool's finalizer holds it until then.
 void delete_vm(Work& work, const json::Object& vm, std::string_view reason, bool preserve) {
   const std::string_view name = metadata_text(vm, "name");
-  if (preserve) preserve_state(work, vm);
+  if (preserve && !has_finalizer(vm, finalizer))  // somebody took it off
+    return change_finalizers(work, kinds::vm, vm, finalizers_with(vm, finalizer, work.turn.storage), reason);
   Effect effect = soft(effect_on(Verb::remove, kinds::vm, vm), reason);
   effect.if_done = event(EventType::normal, "SuccessfulDelete", fmt::format("deleted VM \"{}\"", name));
   effect.if_failed = event(EventType::warning, "FailedDelete", fmt::format("VM \"{}\" could not be deleted", name));
   work.pass.add(std::move(effect));
-  strip_finalizer(work, vm, reason);
+  if (!preserve) strip_finalizer(work, vm, reason);
 }
 
 // POOL-17
@@ -168,6 +174,7 @@ void ensure_revision(Work& work) {
                  .resource = kinds::revision,
                  .ns = work.turn.key.ns,
                  .name = name,
+                 .identity = identity_of(work),
                  .document = new_revision(work.pool, work.turn.storage),
                  .already_done_is_fine = true});
 }
@@ -186,6 +193,7 @@ void scale_out(Work& work, std::size_t count) {
          .resource = kinds::vm,
          .ns = work.turn.key.ns,
          .name = name,
+         .identity = identity_of(work),
          .document = new_vm(work.pool, index, work.turn.storage),
          .soft_reason = "FailedScaleOut",
          .others_follow = true,
@@ -209,9 +217,11 @@ void scale_in(Work& work, std::int64_t diff) {
   for (const json::Object* vm : chosen) delete_vm(work, *vm, "FailedScaleIn", preserve);
 }
 
-// POOL-10: whoever deletes a VM of the pool, it is not kept.
+// POOL-10, POOL-13, spec migration-and-fleets Q8: whoever deletes a VM of the pool, it is not kept. Its disks are where
+// the pool keeps them, and before it can go.
 void let_deleted_go(Work& work) {
-  const bool preserve = preserves(strategy_of(work.spec, "scaleInStrategy", "opportunistic"));
+  const bool preserve = preserves(strategy_of(work.spec, "scaleInStrategy", "opportunistic")) ||
+                        preserves(strategy_of(work.spec, "scaleInStrategy", "proactive"));
   for (const json::Object* vm : work.owned) {
     if (!is_being_deleted(*vm) || !has_finalizer(*vm, finalizer)) continue;
     if (preserve) preserve_state(work, *vm);
@@ -221,7 +231,6 @@ void let_deleted_go(Work& work) {
 
 // True when there are as many as there should be.
 bool scale(Work& work) {
-  let_deleted_go(work);
   const std::int64_t diff = static_cast<std::int64_t>(work.owned.size()) - work.spec.replicas;
   if (diff < 0) scale_out(work, std::min(static_cast<std::size_t>(-diff), limits::fleet_burst_max));
   if (diff > 0) scale_in(work, diff);
@@ -249,6 +258,7 @@ void rewrite(Work& work, const json::Object& vm) {
   const std::string_view name = metadata_text(vm, "name");
   Effect effect =
       soft(effect_on(Verb::patch, kinds::vm, vm, update_of(vm, work.pool, work.turn.storage)), "FailedUpdate");
+  effect.identity = identity_of(work);
   effect.if_done = event(EventType::normal, "SuccessfulUpdate", fmt::format("updated VM \"{}\"", name));
   effect.if_failed = event(EventType::warning, "FailedUpdate", fmt::format("VM \"{}\" could not be updated", name));
   work.pass.add(std::move(effect));
@@ -365,6 +375,7 @@ Pass sync(const Turn& turn) {
   if (is_being_deleted(object)) return let_go(std::move(work));
   if (!has_finalizer(object, finalizer))  // POOL-03
     change_finalizers(work, kinds::pool, object, finalizers_with(object, finalizer, turn.storage), "FailedScaleOut");
+  let_deleted_go(work);
   heal(work);  // POOL-01, also of a pool that is paused
   if (work.spec.paused) return std::move(work.pass);
   if (scale(work) && update(work)) prune(work);  // POOL-04..06

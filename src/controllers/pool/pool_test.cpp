@@ -152,16 +152,35 @@ TEST_F(PoolTest, ADeletedVmIsLetGoAndReplaced) {  // POOL-10, spec migration-and
   }
 }
 
-TEST_F(PoolTest, KeepsDisksIfAsked) {  // 11.2
+// 11.2: first it is deleted, then it is released of its disks, then it goes. A VM that is not deleted would adopt them
+// again.
+TEST_F(PoolTest, KeepsDisksIfAsked) {
+  for (const bool is_held : {true, false}) {
+    world.clear();
+    pool(R"("replicas":1)");
+    pass();
+    if (!is_held) change(kinds::vm, "p-0", R"({"metadata":{"finalizers":[]}})");
+    world.put(kinds::claim,
+              R"({"metadata":{"namespace":"n","name":"disk","ownerReferences":[{"uid":"uid-of-p-0"},{"uid":"x"}]}})");
+    pool(R"("replicas":0,"scaleInStrategy":{"proactive":{"statePreservation":"Offline"}})", 2);
+    if (!is_held) EXPECT_EQ(effects_of(pass()), Texts({"patch virtualmachines p-0"})) << "nothing would hold it";
+    EXPECT_EQ(effects_of(pass()), Texts({"remove virtualmachines p-0"}));
+    EXPECT_EQ(vms(), "p-0(deleting) ");
+    EXPECT_EQ(world.owned_by(kinds::claim, "n", "uid-of-p-0").size(), 1U) << "not before it is deleted";
+    EXPECT_EQ(effects_of(pass()), Texts({"patch persistentvolumeclaims disk", "patch virtualmachines p-0"}));
+    EXPECT_EQ(vms(), "");
+    EXPECT_TRUE(world.owned_by(kinds::claim, "n", "uid-of-p-0").empty());
+    EXPECT_EQ(world.owned_by(kinds::claim, "n", "x").size(), 1U);
+  }
+}
+
+TEST_F(PoolTest, AlsoWhatAPausedPoolHasDeletedIsLetGo) {  // POOL-10
   pool(R"("replicas":1)");
   pass();
-  world.put(kinds::claim,
-            R"({"metadata":{"namespace":"n","name":"disk","ownerReferences":[{"uid":"uid-of-p-0"},{"uid":"x"}]}})");
-  pool(R"("replicas":0,"scaleInStrategy":{"proactive":{"statePreservation":"Offline"}})", 2);
+  pool(R"("replicas":1,"paused":true)", 2);
+  change(kinds::vm, "p-0", R"({"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}})");
   pass();
   EXPECT_EQ(vms(), "");
-  EXPECT_TRUE(world.owned_by(kinds::claim, "n", "uid-of-p-0").empty());
-  EXPECT_EQ(world.owned_by(kinds::claim, "n", "x").size(), 1U);
 }
 
 TEST_F(PoolTest, UpdatesVmsThenVmis) {  // POOL-22, 22b, 24, 06

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "controllers/common/owners.h"
+#include "controllers/common/user_metadata.h"
 #include "json/access.h"
 #include "json/patch.h"
 
@@ -27,8 +28,8 @@ const json::Object* vm_template(const json::Object& pool) {
 // A map of the template's metadata; empty when there is none.
 json::Object from_metadata(const json::Object& pool, std::string_view map, const json::StoragePtr& storage) {
   const json::Object* given = vm_template(pool);
-  const json::Object* metadata = given ? json::get_object(*given, "metadata") : nullptr;
-  const json::Object* entries = metadata ? json::get_object(*metadata, map) : nullptr;
+  const json::Object metadata = user_metadata(given ? json::get_object(*given, "metadata") : nullptr, storage);
+  const json::Object* entries = json::get_object(metadata, map);
   return entries ? json::Object(*entries, storage) : json::Object(storage);
 }
 
@@ -125,6 +126,12 @@ void keep_identity(json::Object& made, const json::Object& vm) {
 
 const json::Value* template_of(const json::Object& pool_spec) {
   return json::find(pool_spec, "virtualMachineTemplate");
+}
+
+const json::Object* machine_of(const json::Object& pool) {
+  const json::Value* given = template_of(spec_of(pool));
+  const json::Value* spec = given ? json::find_path(*given, {"spec", "template", "spec"}) : nullptr;
+  return spec ? spec->if_object() : nullptr;
 }
 
 const json::Object* stored_spec(const json::Object& revision) { return json::get_object(revision, "data"); }

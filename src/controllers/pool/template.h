@@ -27,6 +27,8 @@ json::Value update_of(const json::Object& vm, const json::Object& pool, const js
 
 // spec.virtualMachineTemplate of a pool, or of what a revision stores; null for none.
 const json::Value* template_of(const json::Object& pool_spec);
+// The spec of the VMIs of its VMs; null: the template has none.
+const json::Object* machine_of(const json::Object& pool);
 const json::Object* stored_spec(const json::Object& revision);
 
 }  // namespace vg::controllers::pool

@@ -52,7 +52,7 @@ std::int64_t failures_of(const json::Object& status) {
 std::chrono::seconds failing_min(const json::Object& strategy) {
   const auto text = json::get_string(strategy, "minFailingToStartDuration");
   const auto parsed = text ? parse_duration(*text) : parse_duration("5m");
-  return parsed ? std::chrono::ceil<std::chrono::seconds>(*parsed) : std::chrono::seconds(failing_default);
+  return parsed ? std::chrono::ceil<std::chrono::seconds>(bounded(*parsed)) : std::chrono::seconds(failing_default);
 }
 
 // Since when the VM is not ready.

@@ -13,6 +13,7 @@
 #include "controllers/common/observed.h"
 #include "controllers/common/owners.h"
 #include "controllers/common/selectors.h"
+#include "controllers/common/user_metadata.h"
 #include "json/access.h"
 #include "json/equal.h"
 
@@ -49,6 +50,7 @@ Effect patch_of_vmi(const json::Object& vmi, json::PatchBuilder& patch, const js
           .resource = kinds::vmi,
           .ns = std::string(metadata_text(vmi, "namespace")),
           .name = std::string(metadata_text(vmi, "name")),
+          .identity = Identity::own(),
           .document = json::Value(patch.take(), storage),
           .already_done_is_fine = true};
 }
@@ -100,13 +102,12 @@ json::Value new_vmi(const json::Object& set, const Spec& spec, const json::Stora
   json::Value value({{"apiVersion", "kubevirt.io/v1"}, {"kind", "VirtualMachineInstance"}}, storage);
   json::Object& vmi = value.get_object();
   json::Object& metadata = json::ensure_object(vmi, "metadata");
-  if (const json::Object* given = json::get_object(*spec.template_, "metadata")) metadata = *given;
+  metadata = user_metadata(json::get_object(*spec.template_, "metadata"), storage);
   std::string_view prefix = json::get_string_or(metadata, "name");
   if (prefix.empty()) prefix = json::get_string_or(metadata, "generateName");
   if (prefix.empty()) prefix = metadata_text(set, "name");
   metadata["generateName"] = std::string(prefix);
   json::erase(metadata, "name");
-  json::erase(metadata, "creationTimestamp");
   metadata["namespace"] = metadata_text(set, "namespace");
   metadata["ownerReferences"] = json::Array({controller_reference_to(owner_of(set), storage)}, storage);
   if (const json::Value* given = json::find(*spec.template_, "spec")) vmi["spec"] = *given;
@@ -118,11 +119,12 @@ Event event(EventType type, std::string_view reason, std::string message) {
 }
 
 // RS-13
-Effect creation(const json::Object& set, json::Value vmi) {
+Effect creation(const json::Object& set, const Spec& spec, json::Value vmi) {
   return {.verb = Verb::create,
           .resource = kinds::vmi,
           .ns = std::string(metadata_text(set, "namespace")),
           .name = {},
+          .identity = Identity::machine(metadata_text(set, "namespace"), json::get_object(*spec.template_, "spec")),
           .document = std::move(vmi),
           .soft_reason = "FailedCreate",
           .others_follow = true,
@@ -136,6 +138,7 @@ Effect deletion(const json::Object& vmi) {
           .resource = kinds::vmi,
           .ns = std::string(metadata_text(vmi, "namespace")),
           .name = std::string(name),
+          .identity = Identity::own(),
           .uid = std::string(metadata_text(vmi, "uid")),
           .soft_reason = "FailedDelete",
           .others_follow = true,
@@ -149,7 +152,7 @@ void scale(Pass& pass, const Turn& turn, const json::Object& set, const Spec& sp
   const std::int64_t diff = static_cast<std::int64_t>(members.active.size()) - spec.replicas;
   const std::size_t count = std::min(static_cast<std::size_t>(diff < 0 ? -diff : diff), limits::fleet_burst_max);
   for (std::size_t i = 0; i < count; ++i)
-    pass.add(diff < 0 ? creation(set, new_vmi(set, spec, turn.storage)) : deletion(*members.active[i]));
+    pass.add(diff < 0 ? creation(set, spec, new_vmi(set, spec, turn.storage)) : deletion(*members.active[i]));
 }
 
 Pass sync(const Turn& turn) {
@@ -217,6 +220,7 @@ Pass finish(const Turn& turn, const Pass&, const Carried& carried) {
               .resource = kinds::replica_set,
               .ns = turn.key.ns,
               .name = turn.key.name,
+              .identity = Identity::own(),
               .document = json::Value(patch.take(), turn.storage)});
   const auto active = static_cast<std::int64_t>(members.active.size());
   if (!carried.error && !spec->paused && active != spec->replicas && !is_being_deleted(set))

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "controllers/common/owners.h"
+#include "controllers/common/user_metadata.h"
 #include "controllers/copies/names.h"
 #include "controllers/copies/revisions.h"
 #include "controllers/restore/target.h"
@@ -149,6 +150,7 @@ Result<Value> new_vm(const Work& work, Value spec) {
   auto patches = joined_patches(work);
   if (!patches) return vg::fail(std::move(patches.error()));
   if (auto patched = json::apply_json_patch(made, *patches); !patched) return vg::fail(std::move(patched.error()));
+  if (Object* said = made.is_object() ? json::get_object(made.get_object(), "metadata") : nullptr) drop_reserved(*said);
   return made;
 }
 

@@ -287,7 +287,9 @@ TEST(Restore, OfARunningVm) {
 TEST(Restore, LetsGoOfItsTarget) {
   Stage s = stage(wanted, merged(stopped_vm, R"({"status":{"memoryDumpRequest":{"claimName":"m"}}})"));
   settle(s);
-  carry_out(s.world, Effect{.verb = Verb::remove, .resource = kinds::restore, .ns = "n", .name = "r"});
+  carry_out(
+      s.world,
+      Effect{.verb = Verb::remove, .resource = kinds::restore, .ns = "n", .name = "r", .identity = Identity::own()});
   s.pass(restore_controller(), "r");
   EXPECT_EQ(progress(s), "False VM restore is deleting");
   settle(s);

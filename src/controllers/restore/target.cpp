@@ -8,6 +8,7 @@
 #include "controllers/common/observed.h"
 #include "controllers/common/owners.h"
 #include "controllers/common/patch.h"
+#include "controllers/common/user_metadata.h"
 #include "controllers/copies/names.h"
 #include "controllers/copies/revisions.h"
 #include "controllers/vm/machine.h"
@@ -62,11 +63,10 @@ bool hand_claims_over(Work& work) {
 
 Value new_data_volume(const Work& work, const Object& wanted) {
   Value made({{"apiVersion", "cdi.kubevirt.io/v1beta1"}, {"kind", "DataVolume"}}, work.storage());
-  for (const string_view member : {"metadata", "spec"})
-    if (const Object* part = json::get_object(wanted, member)) made.get_object()[member] = *part;
+  made.get_object()["metadata"] = user_metadata(json::get_object(wanted, "metadata"), work.storage());
+  if (const Object* spec = json::get_object(wanted, "spec")) made.get_object()["spec"] = *spec;
   Object& metadata = json::ensure_object(made.get_object(), "metadata");
   vm::edit::set_text(metadata, "namespace", work.ns());
-  json::erase(metadata, "creationTimestamp");
   Object& annotations = json::ensure_object(metadata, "annotations");
   vm::edit::set_text(annotations, "cdi.kubevirt.io/allowClaimAdoption", "true");
   vm::edit::set_text(annotations, name_annotation, work.turn.key.name);
@@ -91,6 +91,7 @@ Step restore_data_volume(Work& work, const Object& wanted) {
                  .resource = kinds::data_volume,
                  .ns = work.ns(),
                  .name = std::string(name),
+                 .identity = work.identity(),
                  .document = new_data_volume(work, wanted),
                  .already_done_is_fine = true,
                  .if_failed = Event{.type = EventType::warning,
@@ -167,7 +168,7 @@ bool restore_revisions(Work& work, const Object& spec) {
     if (!source || name.empty() || name == from) continue;
     const Object* there = work.world().get(kinds::revision, work.ns(), name);
     if (!there) {
-      Effect& made = work.pass.add(revision_copy(work.turn, *source, std::string(name), {}));
+      Effect& made = work.pass.add(revision_copy(work.turn, *source, std::string(name), {}, work.identity()));
       Object& metadata = json::ensure_object(made.document.get_object(), "metadata");
       json::erase(metadata, "ownerReferences");
       if (work.vm)
@@ -181,6 +182,7 @@ bool restore_revisions(Work& work, const Object& spec) {
                    .resource = kinds::revision,
                    .ns = work.ns(),
                    .name = std::string(name),
+                   .identity = Identity::own(),
                    .already_done_is_fine = true});
     ready = false;
   }
@@ -212,7 +214,12 @@ void update_vm(Work& work, const Value& spec) {
   guarded_change(patch, "/spec", json::find(*work.vm, "spec"), &spec);
   const std::string mark = work.mark();
   set_metadata_entries(patch, *work.vm, "annotations", {{mark_annotation, mark}});
-  work.patch(kinds::vm, *work.vm, patch.take());
+  work.pass.add({.verb = Verb::patch,
+                 .resource = kinds::vm,
+                 .ns = work.ns(),
+                 .name = std::string(work.target),
+                 .identity = work.identity(),
+                 .document = Value(patch.take(), work.storage())});
 }
 
 Step write_vm(Work& work, Value spec) {
@@ -226,6 +233,7 @@ Step write_vm(Work& work, Value spec) {
                  .resource = kinds::vm,
                  .ns = work.ns(),
                  .name = std::string(work.target),
+                 .identity = work.identity(),
                  .document = std::move(*made)});
   return Step::waits();
 }

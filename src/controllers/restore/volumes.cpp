@@ -9,6 +9,7 @@
 #include "controllers/common/observed.h"
 #include "controllers/common/owners.h"
 #include "controllers/common/patch.h"
+#include "controllers/common/user_metadata.h"
 #include "controllers/copies/claim_from_record.h"
 #include "controllers/copies/names.h"
 #include "controllers/copies/writing.h"
@@ -130,6 +131,7 @@ Value claim_metadata(const Work& work, const Object& entry, const Object& saved_
   const Object* wanted = override_of(work, json::get_string_or(entry, "volumeName"));
   for (const string_view map : {"labels", "annotations"})
     add_all(json::ensure_object(metadata, map), wanted ? json::get_object(*wanted, map) : nullptr);
+  drop_reserved(metadata);
   set_owner(work, metadata, entry, saved_claim);
   return made;
 }
@@ -149,6 +151,7 @@ Step create_claim(Work& work, const Object& entry, const Object& saved_claim) {
                  .resource = kinds::claim,
                  .ns = work.ns(),
                  .name = std::string(json::get_string_or(entry, "persistentVolumeClaim")),
+                 .identity = work.identity(),
                  .document = std::move(made),
                  .already_done_is_fine = true});
   return Step::waits();
@@ -214,9 +217,12 @@ Step stage_volume(Work& work, const Object& entry) {
   if (there && there->ready) return {};
   const auto job = work.world().disks().job(id);
   const bool is_failed = job && job->state == DiskJobState::failed;
-  if (!is_failed || work.turn.now >= job->changed + limits::snapshot_retry)
+  const bool is_set_back = is_failed && work.turn.now < job->changed;
+  if (!is_failed || is_set_back || work.turn.now >= job->changed + limits::snapshot_retry)
     work.pass.jobs.push_back(
-        {.id = id, .claim = {.ns = work.ns(), .name = {}}, .work = StageRecord{.record = record, .as = staged}});
+        {.identity = work.identity(),
+         .job = {
+             .id = id, .claim = {.ns = work.ns(), .name = {}}, .work = StageRecord{.record = record, .as = staged}}});
   else
     work.pass.look_again(limits::snapshot_retry);
   return is_failed ? Step::wrong(job->message) : Step::waits();
@@ -258,7 +264,8 @@ void drop_staged(Work& work) {
     const std::string staged = staged_name(record_name(work.ns(), json::get_string_or(entry, "volumeSnapshotName")));
     if (work.world().disks().job(stage_job(staged))) work.pass.unwanted_jobs.push_back(stage_job(staged));
     if (work.world().disks().record(staged))
-      work.pass.jobs.push_back({.id = "drop-record/" + staged, .work = RemoveRecord{.record = staged}});
+      work.pass.jobs.push_back({.identity = Identity::own(),
+                                .job = {.id = "drop-record/" + staged, .work = RemoveRecord{.record = staged}}});
   }
 }
 

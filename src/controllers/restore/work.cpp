@@ -51,8 +51,11 @@ void Work::patch(string_view resource, const Object& patched, json::Array operat
             .resource = resource,
             .ns = ns(),
             .name = std::string(metadata_text(patched, "name")),
+            .identity = Identity::own(),
             .document = Value(std::move(operations), storage())});
 }
+
+Identity Work::identity() const { return Identity::machine(ns(), vm::template_spec_of(*saved)); }
 
 void release_target(Work& work) {
   const Object* status = work.vm ? vm::status_of(*work.vm) : nullptr;

@@ -61,8 +61,10 @@ struct Work {
 
   void show(bool progressing, string_view progress, bool ready, string_view readiness);
   void write_status();
-  // A change of an object's metadata or of anything else in it.
+  // A change of an object's owners and marks.
   void patch(string_view resource, const Object& patched, json::Array operations);
+  // What is made of the VM in the snapshot is made for it.
+  Identity identity() const;
 };
 
 // RST-11: claims of the snapshot's data.

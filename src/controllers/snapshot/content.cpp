@@ -92,6 +92,7 @@ Effect guest_call(const Turn& turn, const State& state, string_view path, string
           .resource = kinds::vmi,
           .ns = turn.key.ns,
           .name = std::string(state.source.name),
+          .identity = Identity::own(),
           .path = path,
           .soft_reason = std::string(failure),
           .finish_decides = true};
@@ -121,10 +122,12 @@ void drop_records(Pass& pass, const Turn& turn, const Content& content) {
   for (const Backup& backup : content.backups) {
     if (backup.is_underway()) pass.unwanted_jobs.push_back(backup.job);
     if (const std::string staged = staged_name(backup.record); turn.world.disks().record(staged))
-      pass.jobs.push_back({.id = drop_job(staged), .work = RemoveRecord{.record = staged}});
+      pass.jobs.push_back(
+          {.identity = Identity::own(), .job = {.id = drop_job(staged), .work = RemoveRecord{.record = staged}}});
     if (!backup.taken) continue;
     left = true;
-    pass.jobs.push_back({.id = drop_job(backup.record), .work = RemoveRecord{.record = backup.record}});
+    pass.jobs.push_back({.identity = Identity::own(),
+                         .job = {.id = drop_job(backup.record), .work = RemoveRecord{.record = backup.record}}});
   }
   const bool known = turn.world.disks().ready() || content.backups.empty();
   if (!left && known) remove_finalizer(pass, turn, kinds::snapshot_content, content.object, records_finalizer);
@@ -134,7 +137,8 @@ void drop_records(Pass& pass, const Turn& turn, const Content& content) {
 bool is_name_fit(string_view name) { return dns1123_subdomain_defects(name).empty() && !is_staged_name(name); }
 
 bool may_try_again(const Backup& backup, Time now) {
-  return !backup.is_failed() || now >= backup.work->changed + limits::snapshot_retry;
+  if (!backup.is_failed() || now < backup.work->changed) return true;  // the clock was set back
+  return now >= backup.work->changed + limits::snapshot_retry;
 }
 
 // SNAP-71: the node of a guest that runs writes the copies, all of one point in time, and the guest is thawed at once.
@@ -168,10 +172,11 @@ void take_records(Pass& pass, const Turn& turn, const Content& content) {
       copy_live(pass, turn, content);
       first = false;
     }
-    pass.jobs.push_back({.id = backup.job,
-                         .claim = {.ns = turn.key.ns, .name = std::string(backup.claim)},
-                         .claim_uid = std::string(backup.claim_uid),
-                         .work = TakeRecord{.record = backup.record}});
+    pass.jobs.push_back({.identity = identity_of(turn, *content.state),
+                         .job = {.id = backup.job,
+                                 .claim = {.ns = turn.key.ns, .name = std::string(backup.claim)},
+                                 .claim_uid = std::string(backup.claim_uid),
+                                 .work = TakeRecord{.record = backup.record}}});
   }
 }
 

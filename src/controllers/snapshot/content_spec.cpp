@@ -58,7 +58,7 @@ bool keep_revisions(Pass& pass, const Turn& turn, const State& state, Object& sp
     const Object* revision = turn.world.get(kinds::revision, turn.key.ns, name);
     if (!revision) return false;
     const std::string copy = renamed_revision(name, state.source.name, turn.key.name);
-    pass.add(revision_copy(turn, *revision, copy, owner_of(state.snapshot)));
+    pass.add(revision_copy(turn, *revision, copy, owner_of(state.snapshot), identity_of(turn, state)));
     vm::edit::set_text(json::ensure_object(spec, matcher.member), "revisionName", copy);
   }
   return true;
@@ -111,6 +111,7 @@ bool create_content(Pass& pass, const Turn& turn, const State& state) {
             .resource = kinds::snapshot_content,
             .ns = turn.key.ns,
             .name = name,
+            .identity = identity_of(turn, state),
             .document = content_document(turn, state, std::move(*spec)),
             .already_done_is_fine = true,
             .if_done = Event{.type = EventType::normal,

@@ -186,7 +186,10 @@ TEST(Snapshot, TakesItsContentAlongUnlessItIsKept) {
       settle(s);
       if (ready) s.finish_jobs();
       settle(s);
-      carry_out(s.world, Effect{.verb = Verb::remove, .resource = kinds::snapshot, .ns = "n", .name = "s"});
+      carry_out(
+          s.world,
+          Effect{
+              .verb = Verb::remove, .resource = kinds::snapshot, .ns = "n", .name = "s", .identity = Identity::own()});
       settle(s);
       s.finish_jobs();
       settle(s);
@@ -203,7 +206,9 @@ TEST(Snapshot, TakesItsContentAlongUnlessItIsKept) {
 TEST(Snapshot, IsDeletingWhileItIsInProgress) {
   Stage s = stage();
   settle(s);
-  carry_out(s.world, Effect{.verb = Verb::remove, .resource = kinds::snapshot, .ns = "n", .name = "s"});
+  carry_out(
+      s.world,
+      Effect{.verb = Verb::remove, .resource = kinds::snapshot, .ns = "n", .name = "s", .identity = Identity::own()});
   s.pass(snapshot_controller(), "s");
   EXPECT_EQ(phase(s), "Deleting");
   EXPECT_EQ(s.condition(kinds::snapshot, "s", "Progressing"), "False VM snapshot is deleting");
@@ -217,7 +222,9 @@ TEST(Snapshot, SurvivesItsSource) {
   s.finish_jobs();
   settle(s);
   EXPECT_EQ(phase(s), "Succeeded");
-  carry_out(s.world, Effect{.verb = Verb::remove, .resource = kinds::snapshot, .ns = "n", .name = "s"});
+  carry_out(
+      s.world,
+      Effect{.verb = Verb::remove, .resource = kinds::snapshot, .ns = "n", .name = "s", .identity = Identity::own()});
   settle(s);
   s.finish_jobs();
   settle(s);

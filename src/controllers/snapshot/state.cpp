@@ -41,8 +41,7 @@ std::optional<Time> deadline_of(const Object& snapshot) {
   const auto after = failure_deadline(snapshot);
   const auto made = created(snapshot);
   if (!after || !made) return std::nullopt;
-  const auto room = Time::max() - std::max(*made, Time());
-  return *made + std::min(std::chrono::duration_cast<Time::duration>(*after), room);
+  return *made + *after;
 }
 
 }  // namespace
@@ -61,6 +60,10 @@ bool State::drops_content() const {
   return policy.empty() || policy == "Delete" || !made || !json::get_bool_or(*made, "readyToUse", false);
 }
 
+Identity identity_of(const Turn& turn, const State& state) {
+  return Identity::machine(turn.key.ns, state.source.vm ? vm::template_spec_of(*state.source.vm) : nullptr);
+}
+
 std::string content_of(const Object& snapshot) {
   const string_view known = json::text_in(vm::status_of(snapshot), "virtualMachineSnapshotContentName");
   return known.empty() ? content_name(metadata_text(snapshot, "uid")) : std::string(known);
@@ -71,7 +74,7 @@ std::optional<std::chrono::nanoseconds> failure_deadline(const Object& snapshot)
   if (words.empty()) return limits::snapshot_deadline;
   const auto parsed = parse_duration(words);
   if (!parsed) return limits::snapshot_deadline;
-  return parsed->count() == 0 ? std::nullopt : std::optional(*parsed);
+  return parsed->count() == 0 ? std::nullopt : std::optional(bounded(*parsed));
 }
 
 State read_state(const World& world, const Object& snapshot, Time now) {

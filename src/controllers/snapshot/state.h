@@ -45,6 +45,8 @@ struct State {
 };
 
 State read_state(const World& world, const Object& snapshot, Time now);
+// What is made of the VM is made for it.
+Identity identity_of(const Turn& turn, const State& state);
 // The name of the content that the snapshot has, or will have.
 std::string content_of(const Object& snapshot);
 // spec.failureDeadline; nothing when there is none.

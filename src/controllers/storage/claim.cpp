@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/quantity.h"
 #include "base/time_rfc3339.h"
+#include "controllers/claims.h"
 #include "controllers/common/owners.h"
 #include "controllers/common/patch.h"
 #include "controllers/storage/facts.h"
+#include "controllers/storage/fill.h"
+#include "controllers/storage/promise.h"
 #include "controllers/storage/record_fill.h"
 #include "json/access.h"
 #include "json/patch.h"
@@ -26,7 +30,7 @@ struct Work {
   Pass pass = {};
 
   std::string_view uid() const { return metadata_text(claim, "uid"); }
-  std::string volume() const { return fmt::format("pvc-{}", uid()); }
+  std::string volume() const { return volume_name_of(claim); }
   std::string job(std::string_view what) const { return fmt::format("{}-{}", what, uid()); }
   DiskJob disk_job(std::string id, DiskWork work) const {
     return {.id = std::move(id),
@@ -42,6 +46,7 @@ Effect patch_of(const Work& work, Verb verb, json::PatchBuilder& patch) {
           .resource = kinds::claim,
           .ns = work.turn.key.ns,
           .name = work.turn.key.name,
+          .identity = Identity::own(),
           .document = json::Value(patch.take(), work.turn.storage)};
 }
 
@@ -68,7 +73,8 @@ void release_volume(Work& work, const json::Object* volume) {
     const json::Object& metadata = *json::get_object(*volume, "metadata");
     if (const json::Value* finalizers = json::find(metadata, "finalizers"))
       guarded_change(patch, "/metadata/finalizers", finalizers, nullptr);
-    Effect off{.verb = Verb::patch, .resource = kinds::volume, .ns = {}, .name = work.volume()};
+    Effect off{
+        .verb = Verb::patch, .resource = kinds::volume, .ns = {}, .name = work.volume(), .identity = Identity::own()};
     off.document = json::Value(patch.take(), work.turn.storage);
     off.already_done_is_fine = true;
     if (!off.document.get_array().empty()) work.pass.add(std::move(off));
@@ -76,6 +82,7 @@ void release_volume(Work& work, const json::Object* volume) {
                    .resource = kinds::volume,
                    .ns = {},
                    .name = work.volume(),
+                   .identity = Identity::own(),
                    .already_done_is_fine = true});
     return;
   }
@@ -86,21 +93,25 @@ void release_volume(Work& work, const json::Object* volume) {
                  .resource = kinds::volume,
                  .ns = {},
                  .name = work.volume(),
+                 .identity = Identity::own(),
                  .document = json::Value(patch.take(), work.turn.storage),
                  .already_done_is_fine = true});
 }
 
-// PVC-05: not while a VMI or a job has it.
+// PVC-05: not while a VMI or a job has it. Once the data is gone, there is nothing to keep for a VMI that has not
+// begun.
 void remove(Work& work) {
   if (!has_finalizer(work.claim, protection_finalizer)) return;
   const auto& [ns, name] = work.turn.key;
-  if (used_by_vmi(work.turn.world, ns, name)) return;
+  const auto disk = disk_of(work.turn.world, work.claim);
+  if (disk ? used_by_vmi(work.turn.world, ns, name) : used_by_placed_vmi(work.turn.world, ns, name)) return;
   const json::Object* volume = work.persistent_volume();
-  if (disk_of(work.turn.world, work.claim)) {
+  if (disk) {
     for (const std::string_view fill : {"import", "upload", "clone", "restore"})
       work.pass.unwanted_jobs.push_back(work.job(fill));
     const std::string retained = is_retained(volume) ? work.volume() : std::string();
-    ask(work.pass, work.turn, work.disk_job(work.job("remove"), RemoveClaim{.retain_as = retained}));
+    ask(work.pass, work.turn,
+        {.identity = Identity::own(), .job = work.disk_job(work.job("remove"), RemoveClaim{.retain_as = retained})});
     return;
   }
   release_volume(work, volume);
@@ -149,6 +160,7 @@ void make_volume(Work& work, std::string_view storage_class, std::int64_t capaci
                    .resource = kinds::volume,
                    .ns = {},
                    .name = work.volume(),
+                   .identity = Identity::own(),
                    .document = new_volume(work, storage_class, capacity),
                    .already_done_is_fine = true});
   if (volume && phase_of(*volume) == "Bound") return;
@@ -158,6 +170,7 @@ void make_volume(Work& work, std::string_view storage_class, std::int64_t capaci
                  .resource = kinds::volume,
                  .ns = {},
                  .name = work.volume(),
+                 .identity = Identity::own(),
                  .document = json::Value(patch.take(), work.turn.storage)});
 }
 
@@ -174,6 +187,7 @@ void drop_old_complaints(Work& work) {
                    .resource = kinds::event,
                    .ns = work.turn.key.ns,
                    .name = std::string(metadata_text(*one, "name")),
+                   .identity = Identity::own(),
                    .already_done_is_fine = true});
   }
 }
@@ -190,6 +204,10 @@ void show_bound(Work& work, std::int64_t capacity) {
   guarded_change(patch, "/status", before, &wanted);
   Effect& effect = work.pass.add(patch_of(work, Verb::patch_status, patch));
   if (phase_of(work.claim) == "Bound") return;
+  if (phase_of(work.claim) == "Lost") {
+    effect.if_done = event(EventType::normal, "ClaimFound", "the data of the claim is there again");
+    return;
+  }
   effect.if_done = event(EventType::normal, "ProvisioningSucceeded", fmt::format("volume {} was made", work.volume()));
 }
 
@@ -230,7 +248,7 @@ void keep_size(Work& work, const DiskClaim& disk) {
     const auto status = work.turn.world.disks().job(id);
     if (status && status->state == DiskJobState::failed)
       work.pass.tell(EventType::warning, "VolumeResizeFailed", status->message);
-    ask(work.pass, work.turn, work.disk_job(id, ResizeClaim{.capacity = wanted}));
+    ask(work.pass, work.turn, {.identity = Identity::own(), .job = work.disk_job(id, ResizeClaim{.capacity = wanted})});
   }
   const std::string capacity = size_text(disk.capacity);
   if (const json::Object* volume = work.persistent_volume(); volume && shown_capacity(*volume, "spec") != capacity) {
@@ -240,9 +258,74 @@ void keep_size(Work& work, const DiskClaim& disk) {
                    .resource = kinds::volume,
                    .ns = {},
                    .name = work.volume(),
+                   .identity = Identity::own(),
                    .document = json::Value(patch.take(), work.turn.storage)});
   }
   if (shown_capacity(work.claim, "status") != capacity) show_bound(work, disk.capacity);
+}
+
+// --- what is promised (promise.h)
+// --------------------------------------------------------------------------------------
+
+// As Kubernetes shows a claim whose volume is gone.
+void lose(Work& work, const std::string& why) {
+  if (phase_of(work.claim) == "Lost") return;
+  const json::Object* status = json::get_object(work.claim, "status");
+  json::Value wanted(status ? *status : json::Object(), work.turn.storage);
+  wanted.get_object()["phase"] = "Lost";
+  json::PatchBuilder patch(work.turn.storage);
+  guarded_change(patch, "/status", json::find(work.claim, "status"), &wanted);
+  work.pass.add(patch_of(work, Verb::patch_status, patch)).if_done = event(EventType::warning, "ClaimLost", why);
+}
+
+// From here on it must be there.
+void note_held(Work& work, const DiskClaim& disk) {
+  const json::Object* volume = work.persistent_volume();
+  if (!volume) return;
+  Marks marks(*volume);
+  if (const std::string held = held_in_all(*volume, disk); !held.empty()) marks.annotate(mark::holds, held);
+  if (auto effect = marks.effect(kinds::volume, work.turn.storage)) work.pass.add(std::move(*effect));
+}
+
+bool is_disk_of(const json::Object& vmi, std::string_view claim) {
+  const json::Object* spec = spec_of(vmi);
+  const json::Array* volumes = spec ? json::get_array(*spec, "volumes") : nullptr;
+  return volumes && std::ranges::any_of(*volumes, [&](const json::Value& volume) {
+           return volume.is_object() && !json::find(volume, "memoryDump") &&
+                  claim_of_volume(volume.get_object()) == claim;
+         });
+}
+
+bool is_wanted_as_disk(const Work& work) {
+  const auto& [ns, name] = work.turn.key;
+  return std::ranges::any_of(work.turn.world.vmis_with_claim(ns, name), [&](const std::string& user) {
+    const json::Object* vmi = work.turn.world.get(kinds::vmi, ns, user);
+    return vmi && phase_of(*vmi) != "Succeeded" && phase_of(*vmi) != "Failed" && is_disk_of(*vmi, name);
+  });
+}
+
+// DOM-PRE-03: what was asked for unless more than there is, in whole MiB.
+std::int64_t first_image_bytes(const Work& work, std::int64_t capacity) {
+  const json::Object* resources = json::get_object(*spec_of(work.claim), "resources");
+  const json::Object* requests = resources ? json::get_object(*resources, "requests") : nullptr;
+  const auto asked = Quantity::parse_json(requests ? json::get_string_or(*requests, "storage") : std::string_view());
+  return std::max(mib, std::min(asked ? asked->value() : capacity, capacity) / mib * mib);
+}
+
+// PVC-06, RUN-IMG-05: the image of a claim that nothing fills is made once, for the first VMI that wants it; nodes make
+// none. The volume must be there to say from then on that it was.
+void make_first_image(Work& work, const DiskClaim& disk) {
+  const json::Object* volume = work.persistent_volume();
+  if (disk.image_size > 0 || !volume || had_image(*volume)) return;
+  const std::string filling = filling_job(work.claim);
+  if ((!filling.empty() && disk.filled_by != filling) || !is_wanted_as_disk(work)) return;
+  const std::string id = work.job("blank");
+  const auto status = work.turn.world.disks().job(id);
+  if (status && status->state == DiskJobState::failed)
+    work.pass.tell(EventType::warning, "ProvisioningFailed", status->message);
+  ask(work.pass, work.turn,
+      {.identity = Identity::own(),
+       .job = work.disk_job(id, MakeBlankImage{.size = first_image_bytes(work, disk.capacity)})});
 }
 
 // Why it is not bound; DV-70: so that the DataVolume that it was made for can tell it, too.
@@ -266,7 +349,9 @@ std::string refusal(const Work& work, std::string_view storage_class) {
   if (json::get_string_or(spec, "volumeMode") == "Block")
     return "block volumes are not configured; use the volume mode Filesystem";
   if (json::find(spec, "selector")) return "a claim with a selector is never provisioned";
-  return {};
+  // What is bound already is not given up for it.
+  const std::string_view phase = phase_of(work.claim);
+  return phase == "Bound" || phase == "Lost" ? std::string() : unknown_source(work.claim);
 }
 
 void provision(Work& work, std::string_view storage_class) {
@@ -285,7 +370,16 @@ void provision(Work& work, std::string_view storage_class) {
   const auto status = work.turn.world.disks().job(id);
   if (status && status->state == DiskJobState::failed)  // PVC-03
     complain(work, EventType::warning, "ProvisioningFailed", status->message);
-  ask(work.pass, work.turn, work.disk_job(id, CreateClaim{.capacity = request_of(work.claim)}));
+  ask(work.pass, work.turn,
+      {.identity = Identity::own(), .job = work.disk_job(id, CreateClaim{.capacity = request_of(work.claim)})});
+}
+
+// Of one that is bound, and has all that it ever had.
+void keep(Work& work, const DiskClaim& disk) {
+  note_held(work, disk);
+  if (phase_of(work.claim) == "Lost") return show_bound(work, disk.capacity);
+  keep_size(work, disk);
+  make_first_image(work, disk);
 }
 
 Pass sync(const Turn& turn) {
@@ -310,14 +404,15 @@ Pass sync(const Turn& turn) {
     return std::move(work.pass);
   }
   const auto disk = disk_of(turn.world, *claim);
-  if (!disk)
+  const Promise promise = promise_of(turn.world, *claim);
+  if (promise.state == Promise::State::lost)
+    lose(work, lost_text(*claim, promise));
+  else if (!disk)
     provision(work, storage_class);
-  else if (phase_of(*claim) != "Bound" && waits_for_record(work.pass, turn, *claim, *disk))
-    return std::move(work.pass);
-  else if (phase_of(*claim) != "Bound")
+  else if (phase_of(*claim) == "Bound" || phase_of(*claim) == "Lost")
+    keep(work, *disk);
+  else if (!waits_for_record(work.pass, turn, *claim, *disk))
     bind_claim(work, storage_class, disk->capacity);
-  else
-    keep_size(work, *disk);
   return std::move(work.pass);
 }
 

@@ -91,14 +91,13 @@ json::Value condition(const Turn& turn, const json::Object& data_source, const V
   const json::Object* before = find_condition(json::get_object(data_source, "status"), "Ready");
   const bool same = before && json::get_string_or(*before, "status") == status;
   const bool same_words = same && json::get_string_or(*before, "reason") == verdict.reason;
-  return json::Value(
-      {{"type", "Ready"},
-       {"status", status},
-       {"lastHeartbeatTime", same_words ? json::get_string_or(*before, "lastHeartbeatTime") : std::string_view(now)},
-       {"lastTransitionTime", same ? json::get_string_or(*before, "lastTransitionTime") : std::string_view(now)},
-       {"message", verdict.message},
-       {"reason", verdict.reason}},
-      turn.storage);
+  return json::Value({{"type", "Ready"},
+                      {"status", status},
+                      {"lastHeartbeatTime", kept_time(same_words ? before : nullptr, "lastHeartbeatTime", now)},
+                      {"lastTransitionTime", kept_time(same ? before : nullptr, "lastTransitionTime", now)},
+                      {"message", verdict.message},
+                      {"reason", verdict.reason}},
+                     turn.storage);
 }
 
 // DataSources have no status subresource: labels and status are one write.
@@ -125,6 +124,7 @@ Pass sync(const Turn& turn) {
             .resource = kinds::data_source,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = std::move(wanted)});
   return pass;
 }

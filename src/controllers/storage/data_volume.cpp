@@ -56,9 +56,21 @@ bool is_ours(const Turn& turn, const json::Object& dv) {
 
 // --- the source of a clone -------------------------------------------------------------------------------------------
 
+// What another namespace has is looked at for those alone who were allowed to have it when they asked.
+bool is_asked_for(const Work& work) {
+  return work.source.kind != "pvc" || work.source.pvc_ns == work.turn.key.ns || Identity::asker_of(work.dv).user();
+}
+
 // DV-101, DV-102: false when the claim cannot be made yet.
 bool source_is_good(Work& work) {
   if (work.source.kind != "pvc") return true;
+  if (!is_asked_for(work)) {
+    work.asked = {.reason = "CloneNotAllowed",
+                  .message = fmt::format("nobody is known who may have the data of namespace \"{}\"; delete the "
+                                         "DataVolume and create it again",
+                                         work.source.pvc_ns)};
+    return false;
+  }
   const json::Object* source = work.turn.world.get(kinds::claim, work.source.pvc_ns, work.source.pvc_name);
   if (!source) {
     work.asked = {.reason = "CloneWithoutSource",
@@ -111,6 +123,7 @@ void make_claim(Work& work) {
                  .resource = kinds::claim,
                  .ns = work.turn.key.ns,
                  .name = work.turn.key.name,
+                 .identity = Identity::asker_of(work.dv),
                  .document = std::move(*claim),
                  .soft_reason = "ErrCreatingClaim"});
 }
@@ -136,6 +149,7 @@ void adopt(Work& work, const json::Object& claim) {
                  .resource = kinds::claim,
                  .ns = work.turn.key.ns,
                  .name = work.turn.key.name,
+                 .identity = Identity::own(),
                  .document = json::Value(patch.take(), work.turn.storage)});
 }
 
@@ -158,8 +172,9 @@ void mark_data_volume(Work& work, const json::Object* claim) {
   if (claim && annotation_of(*claim, mark::populated_for) == work.turn.key.name && phase_of(*claim) == "Bound")
     marks.annotate(mark::prepopulated, work.turn.key.name);
   // DV-98, DV-106
-  const json::Object* from =
-      work.source.kind == "pvc" ? work.turn.world.get(kinds::claim, work.source.pvc_ns, work.source.pvc_name) : claim;
+  const json::Object* from = work.source.kind == "pvc" && is_asked_for(work)
+                                 ? work.turn.world.get(kinds::claim, work.source.pvc_ns, work.source.pvc_name)
+                                 : claim;
   if (work.source.data_source) from = work.source.data_source;
   const bool has_own =
       std::ranges::any_of(default_labels, [&](std::string_view name) { return !label_of(work.dv, name).empty(); });
@@ -212,6 +227,7 @@ Pass finish(const Turn& turn, const Pass& before, const Carried& carried) {
             .resource = kinds::data_volume,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = json::Value(patch.take(), turn.storage)});
   return pass;
 }

@@ -127,10 +127,8 @@ json::Value condition_of(const Row& row, std::string_view type, const Bound& wan
                           json::get_string_or(*before, "message") == wanted.message;
   json::Value made({{"type", type}, {"status", wanted.status}}, row.turn.storage);
   json::Object& object = made.get_object();
-  object["lastTransitionTime"] =
-      same_status ? json::get_string_or(*before, "lastTransitionTime") : std::string_view(now);
-  object["lastHeartbeatTime"] =
-      same_status && same_words ? json::get_string_or(*before, "lastHeartbeatTime") : std::string_view(now);
+  object["lastTransitionTime"] = kept_time(same_status ? before : nullptr, "lastTransitionTime", now);
+  object["lastHeartbeatTime"] = kept_time(same_status && same_words ? before : nullptr, "lastHeartbeatTime", now);
   if (!wanted.reason.empty()) object["reason"] = wanted.reason;
   if (!wanted.message.empty()) object["message"] = wanted.message;
   return made;

@@ -1,5 +1,7 @@
 #include "controllers/storage/facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -103,28 +105,37 @@ bool used_by_placed_vmi(const World& world, std::string_view ns, std::string_vie
 
 std::vector<Key> claims_of_vmi(const Change& change, const World& /*world*/) {
   // Only the beginning and the end of a use matter.
-  if (change.before && change.after && phase_of(*change.before) == phase_of(*change.after)) return {};
+  if (change.before && change.after && phase_of(*change.before) == phase_of(*change.after) &&
+      claims_of(*change.before) == claims_of(*change.after))
+    return {};
   std::vector<Key> keys;
   for (const std::string_view claim : claims_of(change.object()))
     keys.push_back({.ns = std::string(metadata_text(change.object(), "namespace")), .name = std::string(claim)});
   return keys;
 }
 
+std::string volume_name_of(const json::Object& claim) { return fmt::format("pvc-{}", metadata_text(claim, "uid")); }
+
 std::optional<DiskClaim> disk_of(const World& world, const json::Object& claim) {
   auto disk = world.disks().claim(metadata_text(claim, "namespace"), metadata_text(claim, "name"));
   return disk && disk->uid == metadata_text(claim, "uid") ? disk : std::nullopt;
 }
 
-void ask(Pass& pass, const Turn& turn, DiskJob job) {
+std::string_view kept_time(const json::Object* before, std::string_view member, std::string_view now) {
+  const auto time = before ? json::get_string_or(*before, member) : std::string_view();
+  return time.empty() ? now : time;
+}
+
+void ask(Pass& pass, const Turn& turn, WantedJob wanted) {
   using std::chrono::milliseconds;
-  const auto status = turn.world.disks().job(job.id);
+  const auto status = turn.world.disks().job(wanted.job.id);
   if (status && status->state == DiskJobState::failed) {
     const int doublings = std::clamp(status->failures - 1, 0, 10);
     const auto pause = std::min<milliseconds>(limits::disk_retry_min * (1 << doublings), limits::disk_retry_max);
     const auto left = std::chrono::ceil<milliseconds>(status->changed + pause - turn.now);
     if (left > milliseconds::zero() && left <= pause) return pass.look_again(left);
   }
-  if (!status || status->state == DiskJobState::failed) pass.jobs.push_back(std::move(job));
+  if (!status || status->state == DiskJobState::failed) pass.jobs.push_back(std::move(wanted));
 }
 
 void Marks::add_to(json::PatchBuilder& patch, std::string_view map, const Entries& entries, bool& any) const {
@@ -153,6 +164,7 @@ std::optional<Effect> Marks::effect(std::string_view resource, const json::Stora
                 .resource = resource,
                 .ns = std::string(metadata_text(object_, "namespace")),
                 .name = std::string(metadata_text(object_, "name")),
+                .identity = Identity::own(),
                 .document = json::Value(patch.take(), storage)};
 }
 

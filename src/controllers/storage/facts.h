@@ -40,12 +40,17 @@ bool used_by_placed_vmi(const World& world, std::string_view ns, std::string_vie
 // Claims that a change of a VMI concerns.
 std::vector<Key> claims_of_vmi(const Change& change, const World& world);
 
+// The volume that this machine makes for a claim.
+std::string volume_name_of(const json::Object& claim);
 // The image or folder behind the claim, if it was made for this very object.
 std::optional<DiskClaim> disk_of(const World& world, const json::Object& claim);
 
+// A time of a condition that stays as it was. `now` where there was none, or somebody wrote the condition without it.
+std::string_view kept_time(const json::Object* before, std::string_view member, std::string_view now);
+
 // Asks for the job unless it failed lately: then the pass looks again when it may be tried again (10 s, doubling up to
 // 5 min). `restarts`: how often it failed before this process knew it.
-void ask(Pass& pass, const Turn& turn, DiskJob job);
+void ask(Pass& pass, const Turn& turn, WantedJob wanted);
 
 // Changes of labels and annotations of one object, written as one patch.
 class Marks {

@@ -4,11 +4,13 @@
 
 #include <array>
 #include <charconv>
+#include <optional>
 
 #include "base/controller_limits.h"
 #include "controllers/common/owners.h"
 #include "controllers/storage/facts.h"
 #include "controllers/storage/import_work.h"
+#include "controllers/storage/promise.h"
 #include "controllers/storage/render.h"
 #include "json/access.h"
 
@@ -39,7 +41,7 @@ constexpr std::array<Words, 4> words{
     {{},
      {"import", mark::import_pod, "Import Complete", "ImportSucceeded", "ErrImportFailed", "ImportTargetInUse"},
      {"upload", mark::upload_pod, "Upload Complete", "UploadSucceeded", "", "UploadTargetInUse"},
-     {"clone", mark::clone_pod, "Clone Complete", "CloneSucceeded", "", "CloneSourceInUse"}}};
+     {"clone", mark::clone_pod, "Clone Complete", "CloneSucceeded", "", "CloneTargetInUse"}}};
 
 // DV-89, DV-92
 ImageTarget target_of(const json::Object& claim, const DiskClaim& disk, const json::Object* cdi_config) {
@@ -144,6 +146,8 @@ void show_job(Work& work, const std::optional<DiskJobStatus>& status) {
   if (status && status->state == DiskJobState::failed) return show_failure(work, *status);
   if (!status || status->state == DiskJobState::waiting) {
     if (annotation_of(work.claim, mark::pod_phase).empty()) show_waiting(work, "ContainerCreating", "");
+    if (status && !status->waits_for.empty())  // of what it says of earlier attempts, this is the news
+      work.show_running("false", "ContainerCreating", fmt::format("waiting for {}", status->waits_for));
     return;
   }
   work.marks.annotate(work.word().pod_mark, pod_name(work));
@@ -151,26 +155,55 @@ void show_job(Work& work, const std::optional<DiskJobStatus>& status) {
   work.show_running("true", "Pod is running", "");
 }
 
-void ask_for(Work& work, DiskWork what) {
-  ask(work.pass, work.turn,
-      {.id = work.id(),
-       .claim = {.ns = work.turn.key.ns, .name = work.turn.key.name},
-       .claim_uid = std::string(work.uid()),
-       .work = std::move(what)});
+void ask_for(Work& work, Identity identity, DiskWork what) {
+  WantedJob wanted{.identity = std::move(identity),
+                   .job = {.id = work.id(),
+                           .claim = {.ns = work.turn.key.ns, .name = work.turn.key.name},
+                           .claim_uid = std::string(work.uid()),
+                           .work = std::move(what)}};
+  const auto status = work.turn.world.disks().job(work.id());
+  if (work.way != Way::clone || !wanted.identity.user() || !status || status->state != DiskJobState::waiting)
+    return ask(work.pass, work.turn, std::move(wanted));
+  // Whether they may have the data is asked again as long as it waits for its turn: it may take long.
+  work.pass.jobs.push_back(std::move(wanted));
+  work.pass.look_again(look_interval);
 }
 
 // In use by a VMI: the job waits, and is tried again (4.7).
-bool waits_for_vmi(Work& work, std::string_view ns, std::string_view claim) {
+bool waits_for_vmi(Work& work, std::string_view event, std::string_view ns, std::string_view claim) {
   if (!used_by_placed_vmi(work.turn.world, ns, claim)) return false;
-  work.pass.tell(EventType::warning, work.word().in_use_event, fmt::format("PVC \"{}\" is in use by a VMI", claim));
+  work.pass.tell(EventType::warning, event, fmt::format("PVC \"{}\" is in use by a VMI", claim));
   work.pass.look_again(look_interval);
+  return true;
+}
+
+// What another job put there may be all that there is of it. An image that no job is noted for is what an attempt that
+// was killed left behind, and a blank one never takes the place of anything.
+bool holds_another_image(Work& work) {
+  if (annotation_of(work.claim, mark::import_source) == "none") return false;
+  if (work.disk.image_size == 0 || work.disk.filled_by.empty() || work.disk.filled_by == work.id()) return false;
+  const std::string why = fmt::format(
+      "PVC \"{}\" has an image already, which is not replaced; create a DataVolume of another name for the new one",
+      work.turn.key.name);
+  work.pass.tell(EventType::warning, "TargetNotEmpty", why);
+  show_waiting(work, "TargetNotEmpty", why);
+  return true;
+}
+
+// Whether nothing may be written to the target now: of the first attempt and of each one after it.
+bool is_target_taken(Work& work, const std::optional<DiskJobStatus>& status) {
+  if (status && status->state == DiskJobState::running) return false;
+  if (!holds_another_image(work) &&
+      !waits_for_vmi(work, work.word().in_use_event, work.turn.key.ns, work.turn.key.name))
+    return false;
+  if (status && status->state == DiskJobState::waiting) work.pass.unwanted_jobs.push_back(work.id());
   return true;
 }
 
 void import(Work& work) {
   const auto status = work.turn.world.disks().job(work.id());
-  if (!status && waits_for_vmi(work, work.turn.key.ns, work.turn.key.name)) return;
   if (status && status->state == DiskJobState::running) return show_job(work, status);
+  if (is_target_taken(work, status)) return;
   auto what = import_work(work.turn.world, work.claim, work.target());
   if (!what) {
     show_waiting(work, "CreateContainerConfigError", what.error());
@@ -178,14 +211,14 @@ void import(Work& work) {
     return;
   }
   show_job(work, status);
-  ask_for(work, std::move(*what));
+  ask_for(work, Identity::own(), std::move(*what));
 }
 
 // UPL-01, UPL-02. The job is asked for by whoever received the bytes.
 void upload(Work& work) {
   const auto status = work.turn.world.disks().job(work.id());
   if (status && status->state == DiskJobState::failed) return show_failure(work, *status);
-  if (waits_for_vmi(work, work.turn.key.ns, work.turn.key.name)) {
+  if (waits_for_vmi(work, work.word().in_use_event, work.turn.key.ns, work.turn.key.name)) {
     // It may have been ready before the VMI was there: nothing is received while a guest writes to it.
     if (annotation_of(work.claim, mark::pod_ready) == "true") work.marks.annotate(mark::pod_ready, "false");
     return;
@@ -197,26 +230,11 @@ void upload(Work& work) {
   work.show_running("true", "Pod is running", "");
 }
 
-// Whether whoever made the claim may have the data of another namespace (DV-25). Annotations and owner references prove
-// nothing: anybody who may create claims can write them. The DataVolume does: its spec cannot change, and who made it
-// was asked for permission on the namespaces that it names.
-bool may_clone_from(const Work& work, std::string_view ns, std::string_view name) {
-  if (ns == work.turn.key.ns) return true;
-  const json::Object* owner = controller_reference(work.claim);
-  const json::Object* dv =
-      owner ? work.turn.world.get(kinds::data_volume, work.turn.key.ns, json::get_string_or(*owner, "name")) : nullptr;
-  if (!dv || !is_controlled_by(work.claim, metadata_text(*dv, "uid"))) return false;
-  const json::Object* spec = spec_of(*dv);
-  const json::Object* reference = spec ? json::get_object(*spec, "sourceRef") : nullptr;
-  const json::Object* source = spec ? json::get_object(*spec, "source") : nullptr;
-  const json::Object* pvc = source ? json::get_object(*source, "pvc") : nullptr;
-  if (reference) return json::get_string_or(*reference, "namespace") == ns;
-  return pvc && json::get_string_or(*pvc, "namespace") == ns && json::get_string_or(*pvc, "name") == name;
-}
+constexpr std::string_view not_allowed_reason = "CloneNotAllowed";
 
-// Nothing that is still to come: a plain claim holds whatever it holds.
-bool is_populated(const json::Object* claim, const std::optional<DiskClaim>& disk) {
-  if (!claim || !disk) return false;
+// Nothing that is still to come, or is missing: a plain claim holds whatever it holds.
+bool is_populated(const World& world, const json::Object* claim, const std::optional<DiskClaim>& disk) {
+  if (!claim || !disk || promise_of(world, *claim).state == Promise::State::lost) return false;
   const std::string job = filling_job(*claim);
   return job.empty() || disk->filled_by == job || disk->image_size > 0;
 }
@@ -227,17 +245,21 @@ void clone(Work& work) {
   const std::size_t slash = request.find('/');
   if (slash == std::string_view::npos) return;
   const std::string ns(request.substr(0, slash)), name(request.substr(slash + 1));
-  if (!may_clone_from(work, ns, name))
+  // Annotations and owner references prove nothing, for anybody who may write claims writes them: whom the server has
+  // written down counts, and the engine asks whether they may have the data before the job begins (DV-25).
+  Identity asker = Identity::asker_of(work.claim, request);
+  if (ns != work.turn.key.ns && !asker.user())
     return show_waiting(
-        work, "CloneNotAllowed",
-        fmt::format("the data of namespace \"{}\" can be cloned only by a DataVolume that names it, or a "
-                    "DataSource in it; create one",
+        work, not_allowed_reason,
+        fmt::format("nobody is known who asked for the data of namespace \"{}\"; delete the PVC, and create a "
+                    "DataVolume that names the source",
                     ns));
   const auto status = work.turn.world.disks().job(work.id());
+  if (is_target_taken(work, status)) return;
   const json::Object* source = work.turn.world.get(kinds::claim, ns, name);
   const auto disk = source ? disk_of(work.turn.world, *source) : std::nullopt;
   const bool begun = status && status->state != DiskJobState::waiting;
-  if (!begun && (!is_populated(source, disk) || waits_for_vmi(work, ns, name))) {
+  if (!begun && (!is_populated(work.turn.world, source, disk) || waits_for_vmi(work, "CloneSourceInUse", ns, name))) {
     if (status) work.pass.unwanted_jobs.push_back(work.id());  // the source was taken while it waited for its turn
     work.pass.look_again(look_interval);
     return show_waiting(work, "ContainerCreating", "");
@@ -248,21 +270,35 @@ void clone(Work& work) {
     return;
   }
   show_job(work, status);
-  ask_for(work, CopyClaim{.from = {.ns = ns, .name = name}, .size = room});
+  ask_for(work, std::move(asker), CopyClaim{.from = {.ns = ns, .name = name}, .size = room});
+}
+
+// The claim, if it is for this way to fill it.
+std::optional<Work> work_of(const Turn& turn, Way way) {
+  const json::Object* claim = turn.world.get(kinds::claim, turn.key.ns, turn.key.name);
+  if (!claim || way_of(*claim) != way || is_being_deleted(*claim) || !turn.world.disks().ready()) return std::nullopt;
+  if (phase_of(*claim) != "Bound" || annotation_of(*claim, mark::pod_phase) == "Succeeded" ||
+      has_annotation(*claim, mark::fatal_error))
+    return std::nullopt;
+  const auto disk = disk_of(turn.world, *claim);
+  if (!disk) return std::nullopt;
+  return Work{.turn = turn, .claim = *claim, .way = way, .disk = *disk};
+}
+
+Pass written(Work& work) {
+  if (auto effect = work.marks.effect(kinds::claim, work.turn.storage)) work.pass.add(std::move(*effect));
+  return std::move(work.pass);
 }
 
 Pass sync_way(const Turn& turn, Way way) {
-  const json::Object* claim = turn.world.get(kinds::claim, turn.key.ns, turn.key.name);
-  if (!claim || way_of(*claim) != way || is_being_deleted(*claim) || !turn.world.disks().ready()) return {};
-  if (phase_of(*claim) != "Bound" || annotation_of(*claim, mark::pod_phase) == "Succeeded" ||
-      has_annotation(*claim, mark::fatal_error))
-    return {};
-  const auto disk = disk_of(turn.world, *claim);
-  if (!disk) return {};
-  Work work{.turn = turn, .claim = *claim, .way = way, .disk = *disk};
+  auto found = work_of(turn, way);
+  if (!found) return {.complete = true};
+  Work& work = *found;
+  work.pass.complete = true;
   const auto job = turn.world.disks().job(work.id());
-  if (disk->filled_by == work.id() && job && job->state == DiskJobState::running) return {};  // its last word comes
-  if (disk->filled_by == work.id())
+  if (work.disk.filled_by == work.id() && job && job->state == DiskJobState::running)
+    return {.complete = true};  // its last word comes
+  if (work.disk.filled_by == work.id())
     show_done(work);
   else if (way == Way::import)
     import(work);
@@ -270,13 +306,20 @@ Pass sync_way(const Turn& turn, Way way) {
     upload(work);
   else
     clone(work);
-  if (auto effect = work.marks.effect(kinds::claim, turn.storage)) work.pass.add(std::move(*effect));
-  return std::move(work.pass);
+  return written(work);
 }
 
 Pass sync_import(const Turn& turn) { return sync_way(turn, Way::import); }
 Pass sync_upload(const Turn& turn) { return sync_way(turn, Way::upload); }
 Pass sync_clone(const Turn& turn) { return sync_way(turn, Way::clone); }
+
+// Whoever asked for the data may not have it. They may be given the permission, so it is tried again.
+Pass finish_clone(const Turn& turn, const Pass& /*before*/, const Carried& carried) {
+  auto work = carried.error && carried.error->reason == job_not_allowed ? work_of(turn, Way::clone) : std::nullopt;
+  if (!work) return {};
+  show_waiting(*work, not_allowed_reason, carried.error->message);
+  return written(*work);
+}
 
 constexpr std::array triggers = std::to_array<Trigger>({{kinds::vmi, claims_of_vmi}});
 
@@ -315,7 +358,8 @@ Controller clone_controller() {
           .resource = kinds::claim,
           .component = "clone-controller",
           .triggers = storage::triggers,
-          .sync = storage::sync_clone};
+          .sync = storage::sync_clone,
+          .finish = storage::finish_clone};
 }
 
 }  // namespace vg::controllers

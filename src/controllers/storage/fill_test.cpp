@@ -80,6 +80,36 @@ TEST(Fill, AnImportWaitsForItsSecretButDoesNotStopForIt) {
   }
 }
 
+// A slot of this host, or a claim: whoever looks at the DataVolume learns which.
+TEST(Fill, AJobThatWaitsSaysForWhat) {
+  struct Row {
+    const char* id;
+    Controller controller;
+    const char *marks, *job;
+  };
+  for (const Row& row : {Row{"DV-72, DV-73", import_controller(), web_import, "import-u"},
+                         Row{"DV-72, DV-73", clone_controller(), clone_marks, "clone-u"}}) {
+    SCOPED_TRACE(row.job);
+    StorageWorld world;
+    put_source(world, gib);
+    world.claim(row.marks, "Bound").disk();
+    world.fake_disks.jobs[row.job] = {.state = DiskJobState::waiting, .waits_for = "one of 4 slots"};
+    carried(world, row.controller);
+    EXPECT_EQ(world.mark(mark::pod_phase), "Pending");
+    EXPECT_EQ(world.mark(mark::running), "false");
+    EXPECT_EQ(world.mark(mark::running_message), "waiting for one of 4 slots");
+    world.fake_disks.jobs[row.job] = {.state = DiskJobState::running};
+    carried(world, row.controller);
+    EXPECT_EQ(world.mark(mark::pod_phase), "Running");
+    EXPECT_EQ(world.mark(mark::running_message), "");
+    // Another attempt: the phase of the claim does not go back.
+    world.fake_disks.jobs[row.job] = {.state = DiskJobState::waiting, .waits_for = "another job"};
+    carried(world, row.controller);
+    EXPECT_EQ(world.mark(mark::pod_phase), "Running");
+    EXPECT_EQ(world.mark(mark::running_message), "waiting for another job");
+  }
+}
+
 TEST(Fill, WhatIsDoneSaysSo) {
   struct Row {
     const char* id;
@@ -136,6 +166,49 @@ TEST(Fill, TheImageHasTheSizeThatTheClaimLeavesRoomFor) {
   }
 }
 
+// Whatever the attempt: what waits for its turn is taken back, what failed is not begun again.
+TEST(Fill, NothingIsWrittenToTheDiskOfAVmi) {
+  for (const char* way : {"import", "clone"}) {
+    const bool is_import = std::string_view(way) == "import";
+    const Controller controller = is_import ? import_controller() : clone_controller();
+    const std::string job = fmt::format("{}-u", way);
+    for (const std::optional<DiskJobState> state :
+         {std::optional<DiskJobState>(), std::optional(DiskJobState::waiting), std::optional(DiskJobState::failed)}) {
+      SCOPED_TRACE(fmt::format("{} {}", way, state ? static_cast<int>(*state) : -1));
+      StorageWorld world;
+      put_source(world, gib);
+      world.claim(is_import ? web_import : clone_marks, "Bound").disk().vmi("Running");
+      if (state) world.fake_disks.jobs[job] = {.state = *state};
+      const TestPass made = sync(controller, world, test_key, test_now + std::chrono::hours(1));
+      EXPECT_THAT(made.events(), ElementsAre(is_import ? "ImportTargetInUse Warning" : "CloneTargetInUse Warning"));
+      EXPECT_THAT(jobs_of(made), IsEmpty());
+      EXPECT_EQ(made.pass.unwanted_jobs.size(), state == DiskJobState::waiting ? 1 : 0);
+      EXPECT_TRUE(made.pass.again);
+      for (const std::string& unwanted : made.pass.unwanted_jobs) world.fake_disks.cancel(unwanted);
+      world.vmi("Succeeded");
+      EXPECT_THAT(jobs_of(sync(controller, world, test_key, test_now + std::chrono::hours(1))), ElementsAre(job));
+    }
+  }
+}
+
+// Such as the blank one that a VMI was given, which may have written to it since.
+TEST(Fill, TheImageOfAnotherJobIsNotReplaced) {
+  for (const char* way : {"import", "clone"}) {
+    SCOPED_TRACE(way);
+    const bool is_import = std::string_view(way) == "import";
+    const Controller controller = is_import ? import_controller() : clone_controller();
+    StorageWorld world;
+    put_source(world, gib);
+    world.claim(is_import ? web_import : clone_marks, "Bound").disk(gib, gib, "blank-u");
+    const TestPass made = carried(world, controller);
+    EXPECT_THAT(made.events(), ElementsAre("TargetNotEmpty Warning"));
+    EXPECT_THAT(jobs_of(made), IsEmpty());
+    EXPECT_EQ(world.mark(mark::running_reason), "TargetNotEmpty");
+    world.disk(gib, gib, "");  // left by an attempt of its own that was killed
+    EXPECT_THAT(jobs_of(carried(world, controller)), ElementsAre(fmt::format("{}-u", way)));
+  }
+}
+
 TEST(Fill, AnUploadTargetIsReadyWhenItIsBoundAndFree) {
   struct Row {
     const char* id;
@@ -156,6 +229,24 @@ TEST(Fill, AnUploadTargetIsReadyWhenItIsBoundAndFree) {
     EXPECT_EQ(world.mark(mark::pod_ready), row.ready);
     if (*row.vmi) EXPECT_THAT(made.events(), ElementsAre("UploadTargetInUse Warning"));
   }
+}
+
+TEST(Fill, ACloneThatWaitsIsAskedForAgainSoThatItMayBeRefused) {
+  StorageWorld world;
+  world.put(kinds::claim, R"({"metadata":{"name":"b","namespace":"other","uid":"ub"},"spec":{}})");
+  world.fake_disks.claims[{.ns = "other", .name = "b"}] = {.uid = "ub", .capacity = gib, .image_size = gib};
+  world
+      .claim(
+          R"({"k8s.io/CloneRequest":"other/b","virtgate.io/clone-asker":"{\"user\":\"alice\",\"groups\":[],\"from\":\"other/b\"}"})",
+          "Bound")
+      .disk();
+  EXPECT_THAT(jobs_of(sync(clone_controller(), world, test_key)), ElementsAre("clone-u"));
+  world.fake_disks.jobs["clone-u"] = {.state = DiskJobState::waiting};
+  const TestPass waits = sync(clone_controller(), world, test_key);
+  EXPECT_THAT(jobs_of(waits), ElementsAre("clone-u"));
+  EXPECT_TRUE(waits.pass.again);
+  world.fake_disks.jobs["clone-u"] = {.state = DiskJobState::running};
+  EXPECT_THAT(jobs_of(sync(clone_controller(), world, test_key)), IsEmpty());
 }
 
 TEST(Fill, AnUploadThatFailedCanBeTriedAgain) {  // UPL-30, and after UPL-29

@@ -7,6 +7,7 @@
 
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
+#include "controllers/common/user_metadata.h"
 #include "controllers/storage/facts.h"
 #include "json/access.h"
 #include "json/equal.h"
@@ -52,6 +53,7 @@ void remove(CronWork& work, string_view resource, const Object& object) {
                  .resource = resource,
                  .ns = work.turn.key.ns,
                  .name = std::string(metadata_text(object, "name")),
+                 .identity = Identity::own(),
                  .uid = std::string(metadata_text(object, "uid")),
                  .already_done_is_fine = true});
 }
@@ -83,6 +85,7 @@ Value new_import(const CronWork& work, const std::string& name, string_view dige
   Value metadata({{"name", name}, {"namespace", work.turn.key.ns}}, work.turn.storage);
   for (const string_view map : {"labels", "annotations"})
     if (const Object* kept = before ? json::get_object(*before, map) : nullptr) metadata.get_object()[map] = *kept;
+  drop_reserved(metadata.get_object());
   mark_as_own(work, metadata.get_object());
   json::ensure_object(metadata.get_object(), "annotations")[mark::bind_at_once] = "true";
   object["metadata"] = std::move(metadata);
@@ -106,6 +109,7 @@ void begin_import(CronWork& work, const std::string& name, string_view digest) {
                    .resource = kinds::data_volume,
                    .ns = work.turn.key.ns,
                    .name = name,
+                   .identity = Identity::asker_of(work.cron),
                    .document = new_import(work, name, digest),
                    .already_done_is_fine = true});
   work.status()["currentImports"] =
@@ -148,6 +152,7 @@ void point_data_source(CronWork& work, const Object* data_source, string_view cl
                  .resource = kinds::data_source,
                  .ns = work.turn.key.ns,
                  .name = std::string(name),
+                 .identity = Identity::own(),
                  .document = std::move(wanted)});
 }
 
@@ -224,7 +229,7 @@ void show(CronWork& work, string_view type, bool holds, string_view reason, stri
   Value entry({{"type", type},
                {"status", status},
                {"lastHeartbeatTime", now},
-               {"lastTransitionTime", same ? json::get_string_or(*before, "lastTransitionTime") : string_view(now)},
+               {"lastTransitionTime", kept_time(same ? before : nullptr, "lastTransitionTime", now)},
                {"message", message},
                {"reason", reason}},
               work.turn.storage);
@@ -335,6 +340,7 @@ void CronWork::write() {
             .resource = import_crons_key,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = std::move(wanted)});
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 std::optional<Time> time_of(std::string_view text) {
   const auto parsed = parse_rfc3339(text);
-  return parsed ? std::optional(Time(std::chrono::seconds(parsed->seconds))) : std::nullopt;
+  return parsed ? std::optional(parsed->on_clock()) : std::nullopt;
 }
 
 // When the source is to be looked at; nothing: never again.
@@ -64,7 +64,8 @@ std::string ask_registry(CronWork& work, const json::Object& registry, Time due)
     return what.error();
   }
   ask(work.pass, work.turn,
-      {.id = id, .claim = {.ns = work.turn.key.ns, .name = {}}, .claim_uid = uid, .work = std::move(*what)});
+      {.identity = Identity::asker_of(work.cron),
+       .job = {.id = id, .claim = {.ns = work.turn.key.ns, .name = {}}, .claim_uid = uid, .work = std::move(*what)}});
   return status ? status->message : std::string();  // of the last attempt, also while the next one runs
 }
 

@@ -195,7 +195,11 @@ TEST(ImportCron, KeepsOrTakesWithItWhatItMade) {
   for (const bool keeps : {true, false}) {
     Stage s = cron_stage(keeps ? "{}" : R"({"spec":{"retentionPolicy":"None"}})");
     import(s, first_import);
-    carry_out(s.world, Effect{.verb = Verb::remove, .resource = import_crons_key, .ns = "n", .name = "cron"});
+    carry_out(s.world, Effect{.verb = Verb::remove,
+                              .resource = import_crons_key,
+                              .ns = "n",
+                              .name = "cron",
+                              .identity = Identity::own()});
     settle(s);
     EXPECT_EQ(s.get(kinds::data_source, "fedora") != nullptr, keeps);
     EXPECT_EQ(s.get(kinds::data_volume, first_import) != nullptr, keeps);

@@ -56,6 +56,8 @@ inline constexpr std::string_view next_cron_time = "cdi.kubevirt.io/storage.impo
 inline constexpr std::string_view last_use_time = "cdi.kubevirt.io/storage.import.lastUseTime";
 inline constexpr std::string_view clone_request = "k8s.io/CloneRequest";
 inline constexpr std::string_view clone_of = "k8s.io/CloneOf";
+// Ours, of a volume: what the folder of its claim was seen to hold (promise.h).
+inline constexpr std::string_view holds = "virtgate.io/holds";
 // Ours: which failure of the job was counted last.
 inline constexpr std::string_view counted_failure = "virtgate.io/counted-failure";
 }  // namespace mark

@@ -28,6 +28,21 @@ std::string_view volume_snapshot_of(const json::Object& claim) {
 
 }  // namespace
 
+std::string unknown_source(const json::Object& claim) {
+  if (!volume_snapshot_of(claim).empty()) return {};
+  const json::Object* spec = spec_of(claim);
+  for (const std::string_view member : {"dataSourceRef", "dataSource"}) {
+    const json::Object* source = spec ? json::get_object(*spec, member) : nullptr;
+    const std::string_view kind = source ? json::get_string_or(*source, "kind") : std::string_view();
+    if (!kind.empty())
+      return fmt::format(
+          "spec.{} names {} \"{}\", from which nothing is filled here but from a VolumeSnapshot of the same namespace; "
+          "delete the claim, and create a DataVolume whose spec.source names the source",
+          member, kind, json::get_string_or(*source, "name"));
+  }
+  return {};
+}
+
 bool waits_for_record(Pass& pass, const Turn& turn, const json::Object& claim, const DiskClaim& disk) {
   const std::string_view source = volume_snapshot_of(claim);
   if (source.empty()) return false;
@@ -48,10 +63,11 @@ bool waits_for_record(Pass& pass, const Turn& turn, const json::Object& claim, c
   const auto ready = turn.world.disks().record(staged);
   const bool adopt = ready && ready->ready;
   ask(pass, turn,
-      {.id = id,
-       .claim = {.ns = turn.key.ns, .name = turn.key.name},
-       .claim_uid = std::string(metadata_text(claim, "uid")),
-       .work = CopyFromRecord{.record = adopt ? staged : record, .size = disk.capacity, .adopt = adopt}});
+      {.identity = Identity::own(),
+       .job = {.id = id,
+               .claim = {.ns = turn.key.ns, .name = turn.key.name},
+               .claim_uid = std::string(metadata_text(claim, "uid")),
+               .work = CopyFromRecord{.record = adopt ? staged : record, .size = disk.capacity, .adopt = adopt}}});
   return true;
 }
 

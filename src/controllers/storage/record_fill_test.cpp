@@ -7,6 +7,28 @@
 namespace vg::controllers::storage {
 namespace {
 
+TEST(RecordFill, SaysOfWhichSourcesItKnowsNothing) {
+  struct Row {
+    std::string_view spec;
+    bool unknown;
+  };
+  const Row rows[] = {
+      {R"({})", false},
+      {R"({"dataSource":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"v"}})", false},
+      {R"({"dataSourceRef":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"v"}})", false},
+      {R"({"dataSourceRef":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"v","namespace":"m"}})",
+       true},
+      {R"({"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"v"}})", true},
+      {R"({"dataSource":{"kind":"PersistentVolumeClaim","name":"v"}})", true},
+      {R"({"dataSourceRef":{"apiGroup":"cdi.kubevirt.io","kind":"VolumeImportSource","name":"v"}})", true},
+  };
+  for (const Row& row : rows) {
+    TestWorld world;
+    world.put(kinds::claim, fmt::format(R"({{"metadata":{{"name":"c","namespace":"n"}},"spec":{}}})", row.spec));
+    EXPECT_EQ(!unknown_source(*world.get(kinds::claim, "n", "c")).empty(), row.unknown) << row.spec;
+  }
+}
+
 // RST-70
 TEST(RecordFill, GoesByTheSourceOfTheClaim) {
   struct Row {
@@ -51,8 +73,8 @@ TEST(RecordFill, GoesByTheSourceOfTheClaim) {
     EXPECT_EQ(waits_for_record(pass, turn, *world.get(kinds::claim, "n", "c"), disk), row.waits) << row.source;
     ASSERT_EQ(pass.jobs.size(), row.asks ? 1 : 0) << row.source << row.record;
     if (!row.asks) continue;
-    EXPECT_EQ(pass.jobs[0].id, "restore-u");
-    EXPECT_EQ(std::get<CopyFromRecord>(pass.jobs[0].work).record, "n.v");
+    EXPECT_EQ(pass.jobs[0].job.id, "restore-u");
+    EXPECT_EQ(std::get<CopyFromRecord>(pass.jobs[0].job.work).record, "n.v");
   }
 }
 

@@ -58,6 +58,7 @@ void create_profile(Pass& pass, const Turn& turn) {
             .resource = profiles,
             .ns = {},
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = json::Value({{"apiVersion", "cdi.kubevirt.io/v1beta1"},
                                      {"kind", "StorageProfile"},
                                      {"metadata", {{"name", turn.key.name}}},
@@ -76,6 +77,7 @@ Pass sync(const Turn& turn) {
                 .resource = profiles,
                 .ns = {},
                 .name = turn.key.name,
+                .identity = Identity::own(),
                 .uid = std::string(metadata_text(*profile, "uid")),
                 .already_done_is_fine = true});
     return pass;
@@ -97,6 +99,7 @@ Pass sync(const Turn& turn) {
               .resource = profiles,
               .ns = {},
               .name = turn.key.name,
+              .identity = Identity::own(),
               .document = std::move(wanted)});
   return pass;
 }

@@ -1,6 +1,7 @@
 // The tables of spec storage 3 and 4, on the pure functions.
 #include <gmock/gmock.h>
 
+#include "admission/asker.h"
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
 #include "controllers/storage/claim.h"
@@ -125,6 +126,92 @@ TEST(ClaimController, PVC04CapacityFollowsTheRequest) {
   EXPECT_THAT(effects_of(sync(claim_controller(), world, test_key)), IsEmpty());
 }
 
+// --- what is promised
+
+StorageWorld bound_world(std::string_view phase = "Bound") {
+  StorageWorld world;
+  world.claim("{}", phase, R"("storageClassName":"local","volumeName":"pvc-u")");
+  world.put(kinds::volume, R"({"metadata":{"name":"pvc-u","uid":"w"},"spec":{"capacity":{"storage":"1Gi"},
+      "csi":{"driver":"virtgate.io/local"}},"status":{"phase":"Bound"}})");
+  world.disk();
+  return world;
+}
+
+std::string held(const StorageWorld& world) {
+  return std::string(annotation_of(*world.get(kinds::volume, "", "pvc-u"), mark::holds));
+}
+
+TEST(ClaimController, WhatIsMissingIsLostAndNeverMadeAnew) {
+  for (const char* phase : {"Bound", "Lost"}) {
+    SCOPED_TRACE(phase);
+    StorageWorld world = bound_world(phase);
+    world.fake_disks.claims.clear();
+    world.vmi("Pending");
+    const TestPass made = carried(world, claim_controller());
+    EXPECT_THAT(jobs_of(made), IsEmpty());
+    EXPECT_EQ(phase_of(world.stored(kinds::claim)), "Lost");
+    EXPECT_THAT(jobs_of(carried(world, claim_controller())), IsEmpty());
+    // Another folder of that name is not this claim's.
+    world.disk(gib, gib).fake_disks.claims.begin()->second.uid = "other";
+    EXPECT_THAT(jobs_of(carried(world, claim_controller())), IsEmpty());
+    EXPECT_EQ(phase_of(world.stored(kinds::claim)), "Lost");
+    world.disk(gib, gib);
+    carried(world, claim_controller());
+    EXPECT_EQ(phase_of(world.stored(kinds::claim)), "Bound") << "by itself";
+  }
+}
+
+TEST(ClaimController, AClaimThatIsLostSaysWhatIsMissing) {
+  StorageWorld world = bound_world();
+  world.fake_disks.claims.clear();
+  const TestPass made = carried(world, claim_controller());
+  ASSERT_THAT(made.events(), ElementsAre("ClaimLost Warning"));
+  EXPECT_THAT(made.pass.effects.at(0).if_done->message, HasSubstr("its folder is not in disks/ns/a"));
+}
+
+// PVC-06, RUN-IMG-05
+TEST(ClaimController, TheFirstImageIsMadeOnceForTheFirstVmi) {
+  StorageWorld world = bound_world();
+  EXPECT_THAT(jobs_of(carried(world, claim_controller())), IsEmpty()) << "nobody wants it";
+  world.vmi("Pending");
+  EXPECT_THAT(jobs_of(carried(world, claim_controller())), ElementsAre("blank-u"));
+  EXPECT_EQ(std::get<MakeBlankImage>(world.fake_disks.asked.at("blank-u").work).size, gib);
+  world.fake_disks.finish("blank-u");
+  carried(world, claim_controller());
+  EXPECT_EQ(held(world), "disk.img");
+  // After a restart no job is known.
+  world.fake_disks.jobs.clear();
+  world.disk();
+  EXPECT_THAT(jobs_of(carried(world, claim_controller())), IsEmpty()) << "it was there once";
+  EXPECT_EQ(phase_of(world.stored(kinds::claim)), "Lost");
+}
+
+TEST(ClaimController, NoImageIsMadeForWhatIsFilledOrIsNoDisk) {
+  StorageWorld filled = bound_world();
+  filled.claim(R"({"cdi.kubevirt.io/storage.import.source":"http"})", "Bound",
+               R"("storageClassName":"local","volumeName":"pvc-u")");
+  filled.vmi("Pending");
+  EXPECT_THAT(jobs_of(carried(filled, claim_controller())), IsEmpty());
+  StorageWorld dump = bound_world();
+  dump.put(kinds::vmi, R"({"metadata":{"name":"vm","namespace":"ns","uid":"v"},"spec":{"domain":{},"volumes":[
+      {"name":"d","memoryDump":{"claimName":"a"}}]},"status":{"phase":"Running"}})");
+  EXPECT_THAT(jobs_of(carried(dump, claim_controller())), IsEmpty());
+  StorageWorld over = bound_world();
+  over.vmi("Succeeded");
+  EXPECT_THAT(jobs_of(carried(over, claim_controller())), IsEmpty());
+}
+
+TEST(ClaimController, WhatWasSeenInAClaimMustStayThere) {
+  StorageWorld world = bound_world();
+  world.fake_disks.claims.begin()->second.holds = "nvram,tpm";
+  carried(world, claim_controller());
+  EXPECT_EQ(held(world), "nvram,tpm");
+  world.fake_disks.claims.begin()->second.holds = "nvram";
+  carried(world, claim_controller());
+  EXPECT_EQ(phase_of(world.stored(kinds::claim)), "Lost");
+  EXPECT_EQ(held(world), "nvram,tpm");
+}
+
 TEST(ClaimController, PVC05DeletionWaitsForVmisAndThenTakesTheDisk) {  // PVC-05
   StorageWorld world;
   world.claim("{}", "Bound", R"("storageClassName":"local","volumeName":"pvc-u")",
@@ -139,6 +226,34 @@ TEST(ClaimController, PVC05DeletionWaitsForVmisAndThenTakesTheDisk) {  // PVC-05
   world.fake_disks.finish("remove-u");
   carried(world, claim_controller());
   EXPECT_FALSE(world.get(kinds::claim, "ns", "a"));
+}
+
+// PVC-05: a VMI that came once the disk was being taken does not keep a claim without one.
+TEST(ClaimController, AClaimWhoseDataIsGoneIsNotKeptForAVmiThatHasNotBegun) {
+  StorageWorld world;
+  world.claim("{}", "Bound", R"("storageClassName":"local","volumeName":"pvc-u")",
+              R"("deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["kubernetes.io/pvc-protection"])");
+  world.disk();
+  EXPECT_THAT(jobs_of(carried(world, claim_controller())), ElementsAre("remove-u"));
+  world.vmi("Running");
+  world.fake_disks.finish("remove-u");
+  carried(world, claim_controller());
+  EXPECT_TRUE(world.get(kinds::claim, "ns", "a"));
+  world.vmi("Pending");
+  carried(world, claim_controller());
+  EXPECT_FALSE(world.get(kinds::claim, "ns", "a"));
+}
+
+// It would be blank, and pass for the copy that was asked for.
+TEST(ClaimController, AClaimThatAsksToBeACopyIsNotBoundBlank) {
+  constexpr const char* copy =
+      R"("storageClassName":"local","dataSourceRef":{"kind":"PersistentVolumeClaim","name":"golden"})";
+  StorageWorld world;
+  world.claim("{}", "Pending", copy);
+  const TestPass made = carried(world, claim_controller());
+  EXPECT_THAT(made.events(), ElementsAre("ProvisioningFailed Warning"));
+  EXPECT_THAT(jobs_of(made), IsEmpty());
+  EXPECT_EQ(phase_of(world.stored(kinds::claim)), "Pending");
 }
 
 // PVC-05: the DataVolume makes it again, and it is filled again.
@@ -340,34 +455,85 @@ TEST(Fill, DV104AnEmptyClaimIsClonedIfNothingIsToCome) {
   }
 }
 
-// DV-25: what a claim says of itself is written by its user.
-TEST(Fill, AnotherNamespaceIsClonedOnlyForADataVolumeThatNamesIt) {
-  constexpr std::string_view owned =
-      R"("ownerReferences":[{"kind":"DataVolume","name":"a","uid":"d","controller":true}])";
+// DV-25: whom the server has written down is asked about, for what they asked for. What a claim says of itself, and
+// whose it says that it is, is written by its user.
+TEST(Fill, AnotherNamespaceIsClonedForWhoeverAskedForIt) {
+  const User alice{.name = "alice", .uid = {}, .groups = {"g"}, .extra = {}};
   struct Row {
-    std::string_view more, dv_uid, dv_spec;
+    std::string record;
     bool asked;
   };
   const Row rows[] = {
-      {R"("x":"")", "d", R"({"source":{"pvc":{"namespace":"other","name":"b"}}})", false},
-      {owned, "d", R"({"source":{"pvc":{"namespace":"other","name":"b"}}})", true},
-      {owned, "another", R"({"source":{"pvc":{"namespace":"other","name":"b"}}})", false},
-      {owned, "d", R"({"source":{"pvc":{"namespace":"other","name":"c"}}})", false},
-      {owned, "d", R"({"source":{"pvc":{"namespace":"ns","name":"b"}}})", false},
-      {owned, "d", R"({"source":{"blank":{}}})", false},
-      {owned, "d", R"({"sourceRef":{"kind":"DataSource","namespace":"other","name":"s"}})", true},
-      {owned, "d", R"({"sourceRef":{"kind":"DataSource","namespace":"ns","name":"s"}})", false},
-      {owned, "d", R"({"sourceRef":{"kind":"DataSource","name":"s"}})", false},
+      {"", false},
+      {"{}", false},
+      {admission::print_asker(alice, ""), false},
+      {admission::print_asker(alice, "other/c"), false},
+      {admission::print_asker(alice, "other/b"), true},
   };
   for (const Row& row : rows) {
     StorageWorld world;
-    world.claim(R"({"k8s.io/CloneRequest":"other/b"})", "Bound", R"("storageClassName":"local")", row.more).disk();
+    const json::Value marks({{"k8s.io/CloneRequest", "other/b"}, {admission::asker_annotation, row.record}});
+    world
+        .claim(json::to_text(marks), "Bound", R"("storageClassName":"local")",
+               R"("ownerReferences":[{"kind":"DataVolume","name":"a","uid":"d","controller":true}])")
+        .disk();
     world.put(kinds::claim, R"({"metadata":{"name":"b","namespace":"other","uid":"ub"},"spec":{}})");
     world.fake_disks.claims[{.ns = "other", .name = "b"}] = {.uid = "ub", .capacity = gib, .image_size = 5};
-    world.put(kinds::data_volume, fmt::format(R"({{"metadata":{{"name":"a","namespace":"ns","uid":"{}"}},"spec":{}}})",
-                                              row.dv_uid, row.dv_spec));
-    EXPECT_EQ(!jobs_of(carried(world, clone_controller())).empty(), row.asked) << row.more << row.dv_spec;
-    EXPECT_EQ(world.mark(mark::running_reason) == "CloneNotAllowed", !row.asked) << row.dv_spec;
+    world.put(kinds::data_volume, R"({"metadata":{"name":"a","namespace":"ns","uid":"d"},
+                                      "spec":{"source":{"pvc":{"namespace":"other","name":"b"}}}})");
+    const TestPass made = carried(world, clone_controller());
+    ASSERT_EQ(made.pass.jobs.size(), row.asked ? 1 : 0) << row.record;
+    EXPECT_EQ(world.mark(mark::running_reason) == "CloneNotAllowed", !row.asked) << row.record;
+    if (!row.asked) continue;
+    const User* asker = made.pass.jobs[0].identity.user();
+    ASSERT_TRUE(asker);
+    EXPECT_EQ(asker->name, "alice");
+    EXPECT_EQ(asker->groups, alice.groups);
+  }
+}
+
+TEST(Fill, ThatItWasRefusedIsShown) {
+  StorageWorld world;
+  world.claim(R"({"k8s.io/CloneRequest":"other/b"})", "Bound").disk();
+  const TestPass ended = finish(clone_controller(), world, {.ns = "ns", .name = "a"}, TestPass(),
+                                {.error = SoftError{.reason = std::string(job_not_allowed), .message = "no"}});
+  carry_out(world, ended);
+  EXPECT_EQ(world.mark(mark::running_reason), "CloneNotAllowed");
+  EXPECT_EQ(world.mark(mark::running_message), "no");
+}
+
+// What another namespace has is nothing to tell to whom it was not allowed: nobody was written down.
+TEST(DataVolumes, WhatNobodyAskedForIsNotLookedAt) {
+  for (const bool asked : {false, true}) {
+    StorageWorld world;
+    const User alice{.name = "alice", .uid = {}, .groups = {}, .extra = {}};
+    world.put(kinds::claim, R"({"metadata":{"name":"b","namespace":"other","uid":"ub",
+                                 "labels":{"instancetype.kubevirt.io/default-preference":"secret"}},"spec":{}})");
+    world.put(kinds::data_volume,
+              json::to_text(json::Value(
+                  {{"metadata",
+                    {{"name", "a"},
+                     {"namespace", "ns"},
+                     {"uid", "d"},
+                     {"annotations",
+                      {{admission::asker_annotation, asked ? admission::print_asker(alice, "") : std::string()}}}}},
+                   {"spec",
+                    {{"source", {{"pvc", {{"namespace", "other"}, {"name", "b"}}}}},
+                     {"pvc",
+                      {{"storageClassName", "local"},
+                       {"accessModes", {"ReadWriteOnce"}},
+                       {"resources", {{"requests", {{"storage", "1Gi"}}}}}}}}}})));
+    const TestPass made = sync(data_volume_controller(), world, {.ns = "ns", .name = "a"});
+    const Effect* claim = made.find(Verb::create, kinds::claim);
+    ASSERT_EQ(claim != nullptr, asked);
+    if (asked) {
+      ASSERT_TRUE(claim->identity.user());
+      EXPECT_EQ(claim->identity.user()->name, "alice");
+    } else {
+      const Effect* marks = made.find(Verb::patch, kinds::data_volume);
+      EXPECT_FALSE(marks && json::to_text(marks->document).contains("secret")) << "a label of the source";
+      EXPECT_EQ(json::get_string_or(made.pass.memo, "reason"), "CloneNotAllowed");
+    }
   }
 }
 

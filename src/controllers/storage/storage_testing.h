@@ -64,14 +64,14 @@ struct StorageWorld {
 
 inline std::vector<std::string> jobs_of(const TestPass& made) {
   std::vector<std::string> ids;
-  for (const DiskJob& job : made.pass.jobs) ids.push_back(job.id);
+  for (const WantedJob& wanted : made.pass.jobs) ids.push_back(wanted.job.id);
   return ids;
 }
 
 inline TestPass carried(StorageWorld& world, const Controller& controller, Time now = test_now) {
   TestPass made = sync(controller, world, test_key, now);
   carry_out(world, made);
-  for (const DiskJob& job : made.pass.jobs) world.fake_disks.start(job);
+  for (const WantedJob& wanted : made.pass.jobs) world.fake_disks.start(wanted.job);
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
 #include "controllers/common/patch.h"
+#include "controllers/common/user_metadata.h"
 #include "json/access.h"
 
 namespace vg::controllers::vm {
@@ -47,12 +48,11 @@ Value new_data_volume(const Work& work, const Object& wanted) {
   const Object& vm = work.vm_object();
   Value made({{"apiVersion", "cdi.kubevirt.io/v1beta1"}, {"kind", "DataVolume"}}, storage);
   Object& object = made.get_object();
-  for (const string_view member : {"metadata", "spec"})
-    object[member] = json::get_object(wanted, member) ? Value(*json::get_object(wanted, member), storage)
-                                                      : Value(boost::json::object_kind, storage);
+  object["metadata"] = user_metadata(json::get_object(wanted, "metadata"), storage);
+  object["spec"] = json::get_object(wanted, "spec") ? Value(*json::get_object(wanted, "spec"), storage)
+                                                    : Value(boost::json::object_kind, storage);
   Object& metadata = *json::get_object(object, "metadata");
   edit::set_text(metadata, "namespace", work.turn.key.ns);
-  json::erase(metadata, "creationTimestamp");
   edit::set_text(json::ensure_object(metadata, "labels"), created_by_label, metadata_text(vm, "uid"));
   edit::set_text(json::ensure_object(metadata, "annotations"), adoption_annotation, "true");
   metadata["ownerReferences"] = Array({controller_reference_to(owner_of(vm), storage)}, storage);
@@ -78,17 +78,6 @@ void check_source(Work& work, const Object& data_volume) {
                              metadata_text(data_volume, "name")));
 }
 
-// VMC-87: the service account of the VM, which must be allowed to clone what the DataVolume names.
-std::string cloner_of(const Object& vm) {
-  const Object* machine = template_spec_of(vm);
-  std::string_view account = machine ? json::get_string_or(*machine, "serviceAccountName") : string_view();
-  each(volumes_of(machine), [&](const Object& volume) {
-    const Object* source = json::get_object(volume, "serviceAccount");
-    if (source && account.empty()) account = json::get_string_or(*source, "serviceAccountName");
-  });
-  return std::string(account.empty() ? "default" : account);
-}
-
 void create(Work& work, const Object& wanted) {
   Value made = new_data_volume(work, wanted);
   const Object& object = made.get_object();
@@ -104,8 +93,8 @@ void create(Work& work, const Object& wanted) {
                  .resource = kinds::data_volume,
                  .ns = work.turn.key.ns,
                  .name = name,
+                 .identity = work.identity(),  // VMC-87
                  .document = std::move(made),
-                 .cloner = cloner_of(work.vm_object()),
                  .soft_reason = "FailedCreate",  // VMC-88
                  .already_done_is_fine = true,
                  .if_done = Event{.type = EventType::normal,
@@ -154,6 +143,7 @@ void claim_data_volumes(Work& work) {
                    .resource = kinds::data_volume,
                    .ns = work.turn.key.ns,
                    .name = std::string(name),
+                   .identity = Identity::own(),
                    .document = Value(patch.take())});
   });
 }

@@ -113,6 +113,7 @@ std::string store_revision(Work& work, const Object& object) {
                  .resource = kinds::revision,
                  .ns = work.turn.key.ns,
                  .name = name,
+                 .identity = work.identity(),
                  .document = new_revision(work, name, object),
                  .soft_reason = "FailedCreate",
                  .if_failed = Event{.type = EventType::warning,
@@ -184,6 +185,7 @@ void upgrade_reference(Work& work, const Family& family) {
                  .resource = kinds::revision,
                  .ns = work.turn.key.ns,
                  .name = name,
+                 .identity = Identity::own(),
                  .may_fail = true,
                  .already_done_is_fine = true});
 }
@@ -225,6 +227,7 @@ bool expand(Work& work) {
                    .resource = kinds::revision,
                    .ns = work.turn.key.ns,
                    .name = name,
+                   .identity = Identity::own(),
                    .soft_reason = "FailedCreate",
                    .already_done_is_fine = true});
   return false;

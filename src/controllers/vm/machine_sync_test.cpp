@@ -268,6 +268,25 @@ TEST(MachineSync, ThePciLayoutIsKept) {  // VMC-124
             R"({"kubevirt.io/pci-interface-slot-count":"4","kubevirt.io/pci-topology-version":"v3"})");
 }
 
+// A node makes the file of a host disk where it is missing; once it was there, that would be a blank disk.
+TEST(MachineSync, HostDisksThatWereMadeAreNoted) {
+  constexpr string_view volumes =
+      R"({"spec":{"volumes":[{"name":"a","hostDisk":{"path":"/data/a","type":"DiskOrCreate"}},
+      {"name":"b","hostDisk":{"path":"/data/b","type":"Disk"}}]}})";
+  for (const auto& [phase, noted] : {std::pair("Scheduled", ""), std::pair("Running", R"("/data/a\n")")}) {
+    Scene scene;
+    scene.vm().vmi(merged(std::string(volumes), fmt::format(R"({{"status":{{"phase":"{}"}}}})", phase)));
+    scene.status_after();
+    EXPECT_EQ(at_pointer(scene, kinds::vm, "/metadata/annotations/virtgate.io~1host-disks-made"), noted);
+  }
+  Scene again;
+  again.vm(R"({"metadata":{"annotations":{"virtgate.io/host-disks-made":"/data/a\n"}}})");
+  again.pass();
+  const Effect* made = again.last.find(Verb::create, kinds::vmi);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(annotation_of(made->document.get_object(), "virtgate.io/host-disks-made"), "/data/a\n");
+}
+
 TEST(MachineSync, AVmWithoutUuidGetsOne) {  // VMC-123
   Scene scene;
   scene.vm(

@@ -56,6 +56,7 @@ void annotate_claim(Work& work, string_view claim, string_view text) {
                  .resource = kinds::claim,
                  .ns = work.turn.key.ns,
                  .name = std::string(claim),
+                 .identity = Identity::own(),
                  .document = Value(patch.take()),
                  .soft_reason = std::string(memory_dump_error)});
 }

@@ -1,5 +1,7 @@
 #include "controllers/vm/metadata_sync.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "admission/defaults/spec_defaults.h"
@@ -51,6 +53,22 @@ void sync_annotations(Work& work) {
     else
       json::erase(annotations, row.annotation);
   }
+}
+
+void note_host_disks(Work& work) {
+  if (!work.vmi || phase_of(*work.vmi_object()) != "Running") return;
+  const Array* volumes = json::as_array(value_at(work.vmi_object(), {"spec", "volumes"}));
+  if (!volumes) return;
+  const std::string before(annotation_of(work.vm_object(), host_disks_annotation));
+  std::string all = before;
+  for (const Value& volume : *volumes) {
+    const Object* disk = json::get_object(volume, "hostDisk");
+    if (!disk || json::get_string_or(*disk, "type") != "DiskOrCreate") continue;
+    const std::string line = fmt::format("{}\n", json::get_string_or(*disk, "path"));
+    if (!fmt::format("\n{}", all).contains(fmt::format("\n{}", line))) all += line;
+  }
+  if (all == before) return;
+  edit::set_text(json::ensure_path(work.vm.edit(), {"metadata", "annotations"}), host_disks_annotation, all);
 }
 
 void keep_pci_topology(Work& work) {

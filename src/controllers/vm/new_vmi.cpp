@@ -10,7 +10,9 @@
 #include "admission/instancetype/expand.h"
 #include "admission/instancetype/preference.h"
 #include "controllers/common/owners.h"
+#include "controllers/common/user_metadata.h"
 #include "controllers/vm/block_tracking.h"
+#include "controllers/vm/metadata_sync.h"
 #include "controllers/vm/stable_uuid.h"
 #include "json/access.h"
 
@@ -26,10 +28,12 @@ void set_metadata(Object& metadata, const Work& work) {
   const Object& vm = work.vm_object();
   edit::set_text(metadata, "name", work.turn.key.name);
   edit::set_text(metadata, "namespace", work.turn.key.ns);
-  for (const string_view member : {"generateName", "creationTimestamp"}) json::erase(metadata, member);
+  json::erase(metadata, "generateName");
   metadata["ownerReferences"] = Array({controller_reference_to(owner_of(vm), work.storage())}, work.storage());
   edit::set_text(json::ensure_object(metadata, "annotations"), generation_annotation,
                  fmt::to_string(generation_of(vm)));
+  if (const string_view made = annotation_of(vm, host_disks_annotation); !made.empty())
+    edit::set_text(json::ensure_object(metadata, "annotations"), host_disks_annotation, made);
   edit::append_text(json::ensure_array(metadata, "finalizers"), controller_finalizer);
 }
 
@@ -110,7 +114,7 @@ std::optional<Value> new_vmi(Work& work, string_view revision_name) {
   const Object* vm_status = status_of(vm);
   Value made({{"apiVersion", "kubevirt.io/v1"},
               {"kind", "VirtualMachineInstance"},
-              {"metadata", copy_or_empty(value_at(&vm, {"spec", "template", "metadata"}), storage)},
+              {"metadata", user_metadata(at(&vm, {"spec", "template", "metadata"}), storage)},
               {"spec", copy_or_empty(value_at(&vm, {"spec", "template", "spec"}), storage)},
               {"status", first_status(work, revision_name)}},
              storage);

@@ -90,6 +90,7 @@ std::string store_start_revision(Work& work) {
                    .resource = kinds::revision,
                    .ns = work.turn.key.ns,
                    .name = std::string(metadata_text(*revision, "name")),
+                   .identity = Identity::own(),
                    .soft_reason = "FailedCreate",
                    .already_done_is_fine = true});
   }
@@ -108,6 +109,7 @@ std::string store_start_revision(Work& work) {
                  .resource = kinds::revision,
                  .ns = work.turn.key.ns,
                  .name = name,
+                 .identity = work.identity(),
                  .document = std::move(document),
                  .soft_reason = "FailedCreate"});
   return name;

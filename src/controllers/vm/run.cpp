@@ -69,6 +69,8 @@ bool fits(Has has, const Object* vmi) {
   return vmi && (has == Has::vmi || !is_being_deleted(*vmi));
 }
 
+constexpr seconds longest_back_off{300};
+
 std::int64_t unix_seconds(Time time) { return Timestamp::from(time).seconds; }
 
 const Object* start_failure(const Object* vm_status) { return at(vm_status, {"startFailure"}); }
@@ -91,15 +93,17 @@ RunDecision decide_run(string_view strategy, const Object* vm_status, const Obje
 seconds back_off_left(const Object* vm_status, Time now) {
   const Object* failure = start_failure(vm_status);
   const auto until = failure ? parse_rfc3339(json::get_string_or(*failure, "retryAfterTimestamp")) : not_parsed("");
-  return until ? seconds(std::max<std::int64_t>(0, until->seconds - unix_seconds(now))) : seconds(0);
+  // Beyond the longest one: the clock was set back meanwhile, or somebody else wrote it.
+  const std::int64_t left = until ? until->seconds - unix_seconds(now) : 0;
+  return left > 0 && left <= longest_back_off.count() ? seconds(left) : seconds(0);
 }
 
 seconds back_off(std::int64_t failures, std::uint64_t random) {
-  static constexpr std::int64_t factor = 10, longest = 300;
+  static constexpr std::int64_t factor = 10;
   const std::int64_t n = std::clamp<std::int64_t>(failures, 1, 100);  // more makes no difference
   const std::int64_t base = factor * n * n;
   const auto spread = static_cast<std::int64_t>(random % static_cast<std::uint64_t>(base / 2 + 1));
-  return seconds(std::min(base + spread, longest));
+  return std::min(seconds(base + spread), longest_back_off);
 }
 
 void drop_done_request(Object& status, const Object* vmi) {

@@ -104,6 +104,7 @@ void update_generations(Object& status, Pass& pass, const Turn& turn, const Obje
             .resource = kinds::vmi,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = Value(patch.take())});
 }
 
@@ -147,6 +148,7 @@ void release_vmi(Pass& pass, const Turn& turn, const Object& vmi) {
             .resource = kinds::vmi,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = Value(patch.take())});
 }
 
@@ -181,6 +183,7 @@ void write_status(Pass& pass, const Turn& turn, const Object& vm, const Object* 
                 .resource = kinds::vm,
                 .ns = turn.key.ns,
                 .name = turn.key.name,
+                .identity = Identity::own(),
                 .document = Value(patch.take())});
   }
   if (vmi) release_vmi(pass, turn, *vmi);

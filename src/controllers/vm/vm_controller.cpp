@@ -76,6 +76,7 @@ void stop(Work& work) {
                  .resource = kinds::vmi,
                  .ns = work.turn.key.ns,
                  .name = work.turn.key.name,
+                 .identity = Identity::own(),
                  .uid = uid,
                  .soft_reason = "FailedDelete",
                  .already_done_is_fine = true,
@@ -101,6 +102,7 @@ void start(Work& work) {
                  .resource = kinds::vmi,
                  .ns = work.turn.key.ns,
                  .name = name,
+                 .identity = work.identity(),
                  .document = std::move(*vmi),
                  .soft_reason = "FailedCreate",
                  .if_done = Event{.type = EventType::normal,
@@ -182,14 +184,15 @@ void end(Work& work) {
                  .resource = kinds::vm,
                  .ns = work.turn.key.ns,
                  .name = work.turn.key.name,
+                 .identity = Identity::own(),
                  .document = Value(patch.take())});
 }
 
 // S12 to S20: each until one fails.
 void sync_machine(Work& work, bool needs_restart) {
-  static constexpr std::array<void (*)(Work&), 7> steps = {
+  static constexpr std::array<void (*)(Work&), 8> steps = {
       sync_interfaces,    set_firmware_uuid, handle_volume_requests, sync_hotplugged_volumes,
-      handle_memory_dump, sync_annotations,  keep_pci_topology};
+      handle_memory_dump, sync_annotations,  keep_pci_topology,      note_host_disks};
   for (const auto step : steps) {
     step(work);
     if (work.failed()) break;

@@ -396,12 +396,14 @@ TEST(VmController, WhoMustBeAllowedToClone) {  // VMC-87
     scene.pass();
     const Effect* made = scene.last.find(Verb::create, kinds::data_volume);
     EXPECT_TRUE(made && made->if_not_allowed && made->if_not_allowed->reason == "UnauthorizedDataVolumeCreate");
-    return made ? made->cloner : "no such effect";
+    return made && made->identity.user() ? made->identity.user()->name : "nobody";
   };
   constexpr string_view volume = R"({"name":"t","serviceAccount":{"serviceAccountName":"of-volume"}})";
-  EXPECT_EQ(cloner("{}"), "default");
-  EXPECT_EQ(cloner(fmt::format(R"({{"volumes":[{{"name":"x","emptyDisk":{{}}}},{}]}})", volume)), "of-volume");
-  EXPECT_EQ(cloner(fmt::format(R"({{"serviceAccountName":"of-vm","volumes":[{}]}})", volume)), "of-vm");
+  EXPECT_EQ(cloner("{}"), "system:serviceaccount:n:default");
+  EXPECT_EQ(cloner(fmt::format(R"({{"volumes":[{{"name":"x","emptyDisk":{{}}}},{}]}})", volume)),
+            "system:serviceaccount:n:of-volume");
+  EXPECT_EQ(cloner(fmt::format(R"({{"serviceAccountName":"of-vm","volumes":[{}]}})", volume)),
+            "system:serviceaccount:n:of-vm");
 }
 
 TEST(VmController, AdoptsDataVolumes) {  // VMC-13

@@ -101,6 +101,8 @@ void Work::fail(string_view reason, std::string message) {
   pass.try_again = true;
 }
 
+Identity Work::identity() const { return Identity::machine(turn.key.ns, template_spec_of(vm_object())); }
+
 void Work::write_vm(string_view soft_reason) {
   Array patch = vm.take_patch({"metadata", "spec"});
   if (patch.empty()) return;
@@ -108,6 +110,7 @@ void Work::write_vm(string_view soft_reason) {
             .resource = kinds::vm,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = identity(),
             .document = Value(std::move(patch)),
             .soft_reason = std::string(soft_reason)});
 }
@@ -119,6 +122,7 @@ void Work::write_vm_status(string_view soft_reason) {
             .resource = kinds::vm,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = Value(std::move(patch)),
             .soft_reason = std::string(soft_reason)});
 }
@@ -131,6 +135,7 @@ void Work::write_vmi(string_view soft_reason) {
             .resource = kinds::vmi,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = identity(),
             .document = Value(std::move(patch)),
             .soft_reason = std::string(soft_reason)});
 }

@@ -88,6 +88,8 @@ struct Work {
   void fail(string_view reason, std::string message);
   bool failed() const { return outcome.error.has_value(); }
 
+  // What is made of the VM is made for its service account.
+  Identity identity() const;
   void write_vm(string_view soft_reason);
   void write_vm_status(string_view soft_reason);
   void write_vmi(string_view soft_reason);

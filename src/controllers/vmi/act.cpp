@@ -44,12 +44,6 @@ bool is_left_behind(const Draft& draft, const Placement& placement) {
 // The new one was made by this program.
 void take_over_target(Draft& draft) { draft.status()["launcherContainerImageVersion"] = launcher_image(); }
 
-// Once, not in every pass that finds it still missing.
-void tell_missing_claim(Draft& draft) {
-  if (condition_reason(draft.read_status().object(), "Synchronized") == draft.error->reason) return;
-  draft.tell(draft.error->quiet ? EventType::normal : EventType::warning, "FailedPvcNotFound", draft.error->message);
-}
-
 // VMI-A07.
 bool frequency_is_known(const Draft& draft) {
   return tsc_need(draft.object()) == TscNeed::none || draft.read_status().has("topologyHints");
@@ -121,7 +115,7 @@ void make_placement(Draft& draft) {
 
 void find_node(Draft& draft, Placement& placement) {
   Scheduled found =
-      schedule(placement_demand(draft.object(), draft.turn.config), draft.turn.world.nodes(), draft.turn.now);
+      schedule(placement_demand(draft.object(), draft.turn.config), draft.turn.world.nodes(), draft.turn.steady);
   placement.node = std::move(found.node);
   draft.unschedulable = std::move(found.message);
   if (!placement.node.empty()) return;

@@ -6,8 +6,10 @@
 #include "api/views/vmi_devices.h"
 #include "api/views/vmi_volumes.h"
 #include "controllers/claims.h"
+#include "controllers/common/conditions.h"
 #include "controllers/common/owners.h"
 #include "controllers/placement.h"
+#include "controllers/storage/promise.h"
 #include "controllers/vmi/storage.h"
 #include "json/access.h"
 
@@ -97,11 +99,28 @@ bool waits_for_use(const Draft& draft, const json::Object& claim) {
   return found && json::get_string_or(*found, "volumeBindingMode") == "WaitForFirstConsumer";
 }
 
+// Quiet: the claim has it looked at again.
+void lose_claim(Draft& draft, const json::Object& claim) {
+  const storage::Promise promise = storage::promise_of(draft.turn.world, claim);
+  draft.error = {
+      .reason = std::string(claim_lost_reason), .message = storage::lost_text(claim, promise), .quiet = true};
+}
+
 }  // namespace
 
-ClaimState claim_state(const World& world, std::string_view ns, std::string_view name) {
+void tell_missing_claim(Draft& draft) {
+  if (condition_reason(draft.read_status().object(), "Synchronized") == draft.error->reason) return;
+  const bool is_lost = draft.error->reason == claim_lost_reason;
+  draft.tell(draft.error->quiet && !is_lost ? EventType::normal : EventType::warning,
+             is_lost ? claim_lost_reason : "FailedPvcNotFound", draft.error->message);
+}
+
+ClaimState claim_state(const World& world, std::string_view ns, std::string_view name, bool needs_image) {
   const json::Object* claim = world.get(kinds::claim, ns, name);
   if (!claim) return ClaimState::missing;
+  // By what there is now: the claim says so a moment later.
+  const storage::Promise promise = storage::promise_of(world, *claim);
+  if (promise.state == storage::Promise::State::lost) return ClaimState::lost;
   if (const std::string_view importer = importer_of(*claim); !importer.empty()) {
     const json::Object* data_volume = world.get(kinds::data_volume, ns, importer);
     if (!data_volume) return ClaimState::unknown;
@@ -112,7 +131,9 @@ ClaimState claim_state(const World& world, std::string_view ns, std::string_view
   // STO-04: while somebody writes it, the guest waits; and while it is copied, since the guest would write to it.
   const DiskHold hold = world.disks().hold(ns, name);
   const bool is_free = hold.writer.empty() && hold.readers == 0;
-  return is_bound(*claim) && is_free ? ClaimState::ready : ClaimState::waiting;
+  if (promise.state == storage::Promise::State::unknown) return ClaimState::waiting;
+  const bool lacks_image = needs_image && promise.state == storage::Promise::State::kept && !promise.has_image;
+  return is_bound(*claim) && is_free && !lacks_image ? ClaimState::ready : ClaimState::waiting;
 }
 
 std::vector<const json::Object*> data_volumes(const Draft& draft) {
@@ -135,7 +156,7 @@ bool volumes_are_ready(Draft& draft) {
   for (const Volume& volume : draft.spec().volumes()) {
     if (!volume || !is_claim(volume) || is_plugged_later(volume)) continue;
     const std::string_view claim = claim_of_volume(*volume.object());
-    switch (claim_state(draft.turn.world, draft.ns(), claim)) {
+    switch (claim_state(draft.turn.world, draft.ns(), claim, true)) {
       case ClaimState::missing:
         draft.error = {.reason = "FailedPvcNotFound",
                        .message = fmt::format("PersistentVolumeClaim {}/{} of volume {} does not exist yet; the VMI "
@@ -147,6 +168,9 @@ bool volumes_are_ready(Draft& draft) {
         draft.fail(
             "FailedDataVolumeImport",
             fmt::format("PersistentVolumeClaim {}/{} belongs to a DataVolume that does not exist", draft.ns(), claim));
+        return false;
+      case ClaimState::lost:
+        lose_claim(draft, *draft.turn.world.get(kinds::claim, draft.ns(), claim));
         return false;
       case ClaimState::waiting:
       case ClaimState::first_use:  // nothing is run here just in order to use it once
@@ -187,12 +211,20 @@ bool backend_storage_is_ready(Draft& draft) {
                       .resource = kinds::claim,
                       .ns = std::string(draft.ns()),
                       .name = std::string(metadata_text(*claim, "name")),
+                      .identity = Identity::own(),
                       .uid = std::string(metadata_text(*claim, "uid")),
                       .already_done_is_fine = true});
     return true;
   }
   if (claim) {
-    if (is_bound(*claim) || waits_for_use(draft, *claim)) return true;
+    const storage::Promise promise = storage::promise_of(draft.turn.world, *claim);
+    if (promise.state == storage::Promise::State::lost) {
+      lose_claim(draft, *claim);
+      tell_missing_claim(draft);
+      return false;
+    }
+    const bool is_known = promise.state != storage::Promise::State::unknown;
+    if (is_known && (is_bound(*claim) || waits_for_use(draft, *claim))) return true;
     draft.fail("BackendStorageNotReady",
                fmt::format("PersistentVolumeClaim {} for the state of the VMI is not bound yet",
                            metadata_text(*claim, "name")));
@@ -209,6 +241,7 @@ bool backend_storage_is_ready(Draft& draft) {
                   .resource = kinds::claim,
                   .ns = std::string(draft.ns()),
                   .name = state_claim_name(draft),
+                  .identity = Identity::own(),
                   .document = state_claim(draft, storage_class),
                   .soft_reason = "FailedBackendStorageCreate",
                   .already_done_is_fine = true});

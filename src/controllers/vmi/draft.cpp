@@ -50,6 +50,7 @@ Pass Draft::take() {
               .resource = kinds::vmi,
               .ns = turn.key.ns,
               .name = turn.key.name,
+              .identity = Identity::own(),
               .document = json::Value(std::move(object_), storage())});
   if (error && !error->quiet) pass.try_again = true;
   pass.complete = true;

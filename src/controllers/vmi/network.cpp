@@ -133,7 +133,7 @@ bool is_migrating(const Draft& draft) {
 
 bool is_overdue(const json::Object& condition, Time now) {
   const auto since = parse_rfc3339(json::get_string_or(condition, "lastTransitionTime"));
-  return since && now - Time(std::chrono::seconds(since->seconds)) > plug_grace;
+  return since && now - since->on_clock() > plug_grace;
 }
 
 }  // namespace

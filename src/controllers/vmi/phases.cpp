@@ -48,13 +48,16 @@ void say_unschedulable(Draft& draft, std::string_view message) {
 }
 
 void from_pending(Draft& draft) {
-  if (!draft.placements.empty()) return draft.set_phase("Scheduling");                               // VMI-P01
-  if (draft.is_deleting() || has_data_volume_in(draft, "Failed")) return draft.set_phase("Failed");  // VMI-P02
-  if (waits_for_sender(draft)) return draft.set_phase("WaitingForSync");                             // VMI-P03
-  if (draft.phase_read() != "Pending") draft.set_phase("Pending");                                   // VMI-P04
+  if (!draft.placements.empty()) return draft.set_phase("Scheduling");  // VMI-P01
+  const bool is_lost = draft.error && draft.error->reason == claim_lost_reason;
+  if (draft.is_deleting() || (has_data_volume_in(draft, "Failed") && !is_lost))
+    return draft.set_phase("Failed");                                     // VMI-P02
+  if (waits_for_sender(draft)) return draft.set_phase("WaitingForSync");  // VMI-P03
+  if (draft.phase_read() != "Pending") draft.set_phase("Pending");        // VMI-P04
   if (has_data_volume_in(draft, "WaitForFirstConsumer") && !find_condition(&draft.status(), "Provisioning"))
     set_condition(draft.status(), {.type = "Provisioning", .status = "True"});
-  if (draft.error && draft.error->reason == "FailedPvcNotFound") say_unschedulable(draft, draft.error->message);
+  if (is_lost || (draft.error && draft.error->reason == "FailedPvcNotFound"))
+    say_unschedulable(draft, draft.error->message);
 }
 
 // --- Scheduling

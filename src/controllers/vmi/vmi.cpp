@@ -34,7 +34,8 @@ void note_api_version(Draft& draft) {
 
 // VMI-U01.
 void rename_finalizer(Draft& draft) {
-  if (!has_finalizer(draft.stored, old_finalizer)) return;
+  // Of one that is being deleted nothing can be added; the old one is dropped at the end as well.
+  if (!has_finalizer(draft.stored, old_finalizer) || is_being_deleted(draft.stored)) return;
   json::Array finalizers(draft.storage());
   for (const json::Value& one : *json::get_array(draft.metadata(), "finalizers"))
     if (json::as_string(&one) != old_finalizer && json::as_string(&one) != finalizer) finalizers.push_back(one);

@@ -151,7 +151,8 @@ class Volumes {
   bool can_attach(const Listed& volume) const {
     if (draft_.phase_read() != "Scheduled" && draft_.phase_read() != "Running") return false;
     if (const json::Object* found = claim(volume); volume.is_utility && found && is_block(*found)) return false;
-    return claim_state(draft_.turn.world, draft_.ns(), volume.claim) == ClaimState::ready;
+    const bool needs_image = !volume.is_dump && !volume.is_utility;
+    return claim_state(draft_.turn.world, draft_.ns(), volume.claim, needs_image) == ClaimState::ready;
   }
 
   json::Value entry_of(const Listed& volume, const std::string& attachment) {

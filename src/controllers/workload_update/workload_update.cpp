@@ -141,6 +141,7 @@ void count(Pass& pass, const Turn& turn, const json::Object& kubevirt, std::int6
             .resource = kinds::kubevirt,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = json::Value(patch.take(), turn.storage)});
 }
 
@@ -178,6 +179,7 @@ void abort(Pass& pass, const Turn& turn, const std::vector<const json::Object*>&
            .resource = kinds::migration,
            .ns = one->ns,
            .name = one->name,
+           .identity = Identity::own(),
            .uid = one->uid,
            .soft_reason = "FailedChangeAbortion",
            .others_follow = true,
@@ -198,6 +200,7 @@ Effect eviction(const json::Object& vmi, const Turn& turn) {
       .resource = kinds::vmi,
       .ns = std::string(metadata_text(vmi, "namespace")),
       .name = std::string(metadata_text(vmi, "name")),
+      .identity = Identity::own(),
       .uid = std::string(metadata_text(vmi, "uid")),
       .soft_reason = "FailedEvict",
       .others_follow = true,
@@ -226,6 +229,7 @@ void remember_batch(Pass& pass, const Turn& turn, const json::Object& kubevirt) 
             .resource = kinds::kubevirt,
             .ns = turn.key.ns,
             .name = turn.key.name,
+            .identity = Identity::own(),
             .document = json::Value(patch.take(), turn.storage)});
 }
 
