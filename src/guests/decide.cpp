@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/duration.h"
 #include "base/node_limits.h"
 #include "controllers/common/owners.h"
 #include "guests/ending.h"
@@ -33,7 +34,7 @@ bool is_placed_here(const Case& one) {
 
 seconds grace_left(const Case& one) {
   const auto own = one.vmi ? grace_of(*one.vmi) : std::nullopt;
-  return seconds(own.value_or(one.remembered.grace_seconds));
+  return bounded_seconds(own.value_or(one.remembered.grace_seconds));
 }
 
 Decision end(const Case& one) {
@@ -46,7 +47,7 @@ Decision end(const Case& one) {
   constexpr seconds tick{5};
   if (!one.remembered.shutdown_since)
     return {.action = Action::shut_down, .rule = "STP-03", .again = std::min(tick, grace)};
-  const auto left = grace - (one.now - *one.remembered.shutdown_since);
+  const auto left = grace - (one.steady - *one.remembered.shutdown_since);
   if (left <= left.zero()) return {.action = Action::kill, .rule = "STP-04", .again = limits::guest_kill_extra};
   if (one.domain->state == State::shutting_down)
     return {.action = Action::await_end, .rule = "STP-06", .again = std::chrono::ceil<milliseconds>(left)};
@@ -65,7 +66,8 @@ std::optional<Decision> gate(const Case& one, bool is_connected) {
   if (!is_connected) return Decision{.rule = "VMI-H07"};
   if (is_of_another(one)) {
     // The VMI that it belonged to is gone, so it ends like one without a VMI, and this one waits.
-    Decision decision = end({.domain = one.domain, .facts = one.facts, .remembered = one.remembered, .now = one.now});
+    Decision decision =
+        end({.domain = one.domain, .facts = one.facts, .remembered = one.remembered, .steady = one.steady});
     decision.is_of_another = true;
     if (!decision.again) decision.again = limits::guest_look_again;
     return named(decision, "VMI-H01");
@@ -169,7 +171,7 @@ milliseconds orphan_patience(const Case& one, bool is_gone) {
   return is_active(*one.domain) ? limits::guest_orphan_running : limits::guest_orphan_incoming;
 }
 
-std::optional<milliseconds> io_error_wait(IoRetry& retry, Time now) {
+std::optional<milliseconds> io_error_wait(IoRetry& retry, Steady now) {
   if (retry.next && now < *retry.next) return std::chrono::ceil<milliseconds>(*retry.next - now);
   if (retry.next && now - *retry.next <= limits::io_error_window) {
     retry = {.last = now, .next = {}, .interval = std::min(retry.interval * 2, limits::io_error_interval_max)};

@@ -38,6 +38,6 @@ std::chrono::milliseconds orphan_patience(const Case& one, bool is_gone);
 std::string_view phase_of(const Case& one);
 
 // spec vmi-lifecycle 3.9. Nothing: try now. Else how long to wait. Remembers the attempt.
-std::optional<std::chrono::milliseconds> io_error_wait(IoRetry& retry, Time now);
+std::optional<std::chrono::milliseconds> io_error_wait(IoRetry& retry, Steady now);
 
 }  // namespace vg::guests

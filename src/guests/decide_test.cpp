@@ -1,7 +1,11 @@
 #include "guests/decide.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <limits>
+
+#include "base/time_limits.h"
 #include "guests/testing.h"
 
 namespace vg::guests {
@@ -13,6 +17,7 @@ using std::chrono::seconds;
 using testing::Given;
 using testing::Made;
 using testing::noon;
+using testing::steady_noon;
 
 // --- spec vmi-lifecycle 3.1, 3.3, 4.1
 // ---------------------------------------------------------------------------------
@@ -29,7 +34,7 @@ const std::string deleted = R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")";
 const std::string migrating = R"(,"migrationState":{"startTimestamp":"2026-01-01T00:00:00Z"})";
 
 std::vector<DecisionRow> decisions() {
-  const Remembered asked{.uid = "u-1", .shutdown_since = noon - seconds(10)};
+  const Remembered asked{.uid = "u-1", .shutdown_since = steady_noon - seconds(10)};
   return {
       {"VMI-H07", {}, Action::nothing, std::nullopt, false},
       {"VMI-H01", {.domain_uid = "u-0"}, Action::shut_down, seconds(5)},
@@ -161,12 +166,44 @@ TEST(Phase, EveryRow) {
   }
 }
 
+// --- times that anybody may write ----------------------------------------------------------------------------------
+
+// STP-04: a guest is killed when its time is over, never because that time is long.
+TEST(Grace, HasItsMeaningAtBothEndsOfItsRange) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t grace : {std::int64_t{11}, std::int64_t{3600}, limits::stated_duration_max.count(),
+                                   limits::stated_duration_max.count() + 1, std::int64_t{9'223'372'036},
+                                   std::int64_t{9'223'372'037}, most / 1000, most - 1, most}) {
+    const Remembered asked{.uid = "u-1", .grace_seconds = grace, .shutdown_since = steady_noon - seconds(10)};
+    for (const bool has_own : {true, false}) {
+      const Made made({.more_spec = has_own ? fmt::format(R"(,"terminationGracePeriodSeconds":{})", grace) : "",
+                       .more_metadata = deleted,
+                       .remembered = asked});
+      EXPECT_EQ(decide(*made.one, true).action, Action::shut_down) << grace << " " << has_own;
+    }
+  }
+  for (const std::int64_t grace : {std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}, std::int64_t{0}}) {
+    const Made made(
+        {.more_spec = fmt::format(R"(,"terminationGracePeriodSeconds":{})", grace), .more_metadata = deleted});
+    EXPECT_EQ(decide(*made.one, true).action, Action::kill) << grace;
+  }
+}
+
+// A host that was suspended, or whose clock was set, has not used up a guest's time.
+TEST(Grace, IsCountedByTheSteadyClock) {
+  const Remembered asked{.uid = "u-1", .shutdown_since = steady_noon - seconds(10)};
+  for (const Time now : {noon - std::chrono::hours(24), noon + std::chrono::hours(24)}) {
+    const Made made({.more_metadata = deleted, .remembered = asked, .now = now});
+    EXPECT_EQ(decide(*made.one, true).action, Action::shut_down);
+  }
+}
+
 // --- spec vmi-lifecycle 3.9
 // -------------------------------------------------------------------------------------------
 
 TEST(IoErrors, TriesAtOnceThenWaitsLongerEachTime) {
   IoRetry retry;
-  Time now = noon;
+  Steady now = steady_noon;
   EXPECT_EQ(io_error_wait(retry, now), std::nullopt);
   std::vector<seconds> waits;
   for (int i = 0; i < 6; ++i) {
@@ -183,9 +220,9 @@ TEST(IoErrors, TriesAtOnceThenWaitsLongerEachTime) {
 
 TEST(IoErrors, AWhileWithoutOneBeginsAnew) {
   IoRetry retry;
-  EXPECT_EQ(io_error_wait(retry, noon), std::nullopt);
-  EXPECT_TRUE(io_error_wait(retry, noon + seconds(5)));
-  EXPECT_EQ(io_error_wait(retry, noon + seconds(600)), std::nullopt);
+  EXPECT_EQ(io_error_wait(retry, steady_noon), std::nullopt);
+  EXPECT_TRUE(io_error_wait(retry, steady_noon + seconds(5)));
+  EXPECT_EQ(io_error_wait(retry, steady_noon + seconds(600)), std::nullopt);
   EXPECT_EQ(retry.interval, seconds(10));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/duration.h"
 #include "json/access.h"
 
 namespace vg::guests {
@@ -11,7 +12,7 @@ using controllers::EventType;
 std::optional<std::int64_t> grace_of(const json::Object& vmi) {
   const json::Object* spec = json::get_object(vmi, "spec");
   const auto grace = spec ? json::get_int(*spec, "terminationGracePeriodSeconds") : std::nullopt;
-  return grace ? std::optional(std::max<std::int64_t>(*grace, 0)) : std::nullopt;
+  return grace ? std::optional(bounded_seconds(std::max<std::int64_t>(*grace, 0)).count()) : std::nullopt;
 }
 
 bool has_acpi(const json::Object& vmi) {

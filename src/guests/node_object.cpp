@@ -64,7 +64,6 @@ Labels labels_of(const NodeFacts& facts) {
   Labels labels{{"kubernetes.io/hostname", std::string(facts.name)},
                 {"kubernetes.io/arch", host.architecture},
                 {"kubernetes.io/os", "linux"},
-                {"node-role.kubernetes.io/worker", ""},
                 {"cpumanager", "false"},  // NODE-03
                 {"kubevirt.io/cpumanager", "false"},
                 {"kubevirt.io/ksm-enabled", "false"},                                                     // NODE-04

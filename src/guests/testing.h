@@ -15,6 +15,7 @@
 namespace vg::guests::testing {
 
 inline constexpr Time noon{std::chrono::seconds(1'700'000'000)};
+inline constexpr Steady steady_noon{std::chrono::hours(100)};
 
 inline constexpr std::string_view live_document =
     R"(<domain type='qemu' id='1' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
@@ -44,6 +45,7 @@ struct Given {
   bool acpi = true;
   Remembered remembered = {.uid = "u-1"};
   Time now = noon;
+  Steady steady = steady_noon;
 };
 
 // Keeps what a Case points to.
@@ -68,7 +70,8 @@ struct Made {
                      .facts = given.state ? &facts : nullptr,
                      .remembered = remembered,
                      .node = "node01",
-                     .now = given.now});
+                     .now = given.now,
+                     .steady = given.steady});
   }
   static json::Document read(const std::string& text) {
     auto document = json::Document::parse(text);

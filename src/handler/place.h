@@ -1,7 +1,9 @@
 // Where a node has its things.
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace vg::handler {
 
@@ -15,5 +17,16 @@ struct NodePlace {
   std::string tpm = {};         // where its own libvirt keeps the state of TPMs; empty: another libvirt is used
   unsigned nodes = 1;           // of this machine: they share its CPUs and memory
 };
+
+// Sockets by which guests move between the nodes of a machine: QEMUs of two nodes see it, and nothing else of each
+// other.
+inline std::string moves_folder(const std::string& sockets) { return sockets.substr(0, sockets.rfind('/')) + "/moves"; }
+
+// Those of one guest, which stay when processes are killed while it moves.
+inline void remove_moves(const std::string& sockets, const std::string& uid) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(moves_folder(sockets), error))
+    if (!uid.empty() && entry.path().filename().native().starts_with(uid)) std::filesystem::remove(entry.path(), error);
+}
 
 }  // namespace vg::handler

@@ -56,7 +56,9 @@ void AgentData::start(Core& core, const Clock& clock, metrics::Registry& metrics
   malformed_ = &metrics.counter("virtgate_agent_answers_malformed_total",
                                 "Answers of guest agents that were not understood and are ignored.");
   changed_ = std::move(changed);
-  core.post([this] { watching_ = Background(watch_agents()); });
+  core.post([this, &core] {
+    watching_ = Background(keep_running(core, "watching guest agents", [this] { return watch_agents(); }));
+  });
 }
 
 void AgentData::stop() {

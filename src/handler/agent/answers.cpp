@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/handler_limits.h"
+#include "base/net.h"
 #include "json/access.h"
 #include "json/document.h"
 #include "json/write.h"
@@ -34,12 +35,24 @@ Returned read(string_view answer) {
   return returned;
 }
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+// Whether something in the text, which is UTF-8, talks to a terminal or makes it show other words than there are:
+// control characters of both sets, separators of lines (U+2028, U+2029), and what turns the direction of writing
+// (U+202A to U+202E, U+2066 to U+2069).
+bool has_controls(string_view text) {
+  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0; };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const int first = byte(at), second = byte(at + 1), third = byte(at + 2);
+    if (first < ' ' || first == 0x7f || (first == 0xc2 && second < 0xa0)) return true;
+    if (first == 0xe2 && second == 0x80 && third >= 0xa8 && third <= 0xae) return true;
+    if (first == 0xe2 && second == 0x81 && third >= 0xa6 && third <= 0xa9) return true;
+  }
+  return false;
+}
 
 // A text that is too long is none: cut, it would be another one. Nor is one that would talk to a terminal.
 std::string text_of(const Value& object, string_view name) {
   const auto text = json::get_string(object, name);
-  if (!text || text->size() > limits::agent_text_bytes_max || std::ranges::any_of(*text, is_control)) return {};
+  if (!text || text->size() > limits::agent_text_bytes_max || has_controls(*text)) return {};
   return std::string(*text);
 }
 
@@ -144,8 +157,9 @@ bool take_interfaces(string_view answer, AgentKnown& known) {  // RUN-GA-09
   const bool list = each(returned.value, [&](const Value& nic) {
     guests::AgentInterface one{.name = text_of(nic, "name"), .mac = text_of(nic, "hardware-address"), .addresses = {}};
     if (one.name == "lo") return;
-    each(json::find(nic, "ip-addresses"),
-         [&](const Value& address) { one.addresses.push_back(text_of(address, "ip-address")); });
+    each(json::find(nic, "ip-addresses"), [&](const Value& address) {
+      if (std::string text = text_of(address, "ip-address"); parse_ip(text)) one.addresses.push_back(std::move(text));
+    });
     all.push_back(std::move(one));
   });
   if (list) known.facts.interfaces = std::move(all);

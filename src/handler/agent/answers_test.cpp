@@ -64,6 +64,31 @@ TEST(AgentAnswers, OfAHostileGuestChangeNothing) {
   }
 }
 
+TEST(AgentAnswers, DoNotTalkToTerminals) {
+  const auto host_name = [](std::string_view text) {
+    AgentKnown known;
+    EXPECT_TRUE(take_host_name(fmt::format(R"({{"return":{{"host-name":"{}"}}}})", text), known)) << text;
+    return known.host_name;
+  };
+  for (const std::string_view text :
+       {"a\\u001b[2J", "a\\u007f", "a\\u0080", "a\\u009b2J", "\\u009f", "a\\u2028b", "a\\u2029", "a\\u202ab", "\\u202e",
+        "a\\u2066b", "a\\u2069", "a\xc2\x9b", "a\xe2\x80\xae"})
+    EXPECT_EQ(host_name(text), "") << text;
+  for (const std::string_view text :
+       {"b\xc3\xbcro", "a\xc2\xa0z", "\xe2\x80\xa7", "\xe2\x80\xaf", "\xe2\x81\xa5", "\xe2\x81\xaa"})
+    EXPECT_EQ(host_name(text), text);
+}
+
+TEST(AgentAnswers, OnlyAddressesAreAddresses) {
+  AgentKnown known;
+  EXPECT_TRUE(take_interfaces(
+      R"({"return":[{"name":"eth0","ip-addresses":[{"ip-address":"10.0.2.15"},{"ip-address":"<b>example.com</b>"},
+          {"ip-address":"10.0.2.15/24"},{"ip-address":""},{},{"ip-address":"fe80::1"}]}]})",
+      known));
+  ASSERT_EQ(known.facts.interfaces.size(), 1u);
+  EXPECT_THAT(known.facts.interfaces[0].addresses, ElementsAre("10.0.2.15", "fe80::1"));
+}
+
 TEST(AgentAnswers, AreOnlySoLong) {
   AgentKnown known;
   std::string many = R"({"return":[)";

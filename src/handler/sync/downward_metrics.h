@@ -32,7 +32,9 @@ class DownwardMetrics {
   DownwardMetrics& operator=(const DownwardMetrics&) = delete;
 
   // On the core.
-  void start() { watching_ = Background(watch()); }
+  void start() {
+    watching_ = Background(keep_running(parts_.core, "writing metrics of guests", [this] { return watch(); }));
+  }
   // "QEMU 7.2.22, libvirt 9.0.0"
   void set_hypervisor(std::string version) { version_ = std::move(version); }
   // After the core has stopped.

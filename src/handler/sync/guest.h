@@ -62,8 +62,9 @@ std::optional<Key> key_of_domain(std::string_view name);
 struct Outcome {
   std::optional<Status> error = {};
   std::optional<std::chrono::milliseconds> again = {};
-  std::vector<controllers::Event> events = {};  // told whatever comes
-  bool is_known = false;                        // the error is the last attempt's, and was told then
+  std::vector<controllers::Event> events = {};      // told whatever comes
+  std::optional<GuestFiles::Awaited> awaited = {};  // what the guest's start waits for
+  bool is_known = false;                            // the error is the last attempt's, and was told then
   guests::Grown grown = {};
 
   void look_again(std::chrono::milliseconds after) { again = again ? std::min(*again, after) : after; }

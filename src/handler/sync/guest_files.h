@@ -34,7 +34,13 @@ class GuestFiles {
   // had. What was asked for is remembered by the uid until forget().
   virtual Result<std::optional<Images>> images(const std::string& uid, const json::Value& vmi,
                                                std::shared_ptr<const Objects> objects, std::function<void()> came) = 0;
+  // Nobody waits for them any more: what is on its way ends.
   virtual void forget(const std::string& uid) = 0;
+  // What a VMI whose images are on their way waits for, as its condition says it; nothing: it takes a moment.
+  struct Awaited {
+    std::string reason, message;
+  };
+  virtual std::optional<Awaited> awaited(const std::string& uid) const = 0;
 
   virtual Result<launch::Plan> plan(const launch::Wanted& wanted) const = 0;
   virtual Result<std::vector<launch::Step>> plan_before_start(const launch::Wanted& wanted,

@@ -51,6 +51,10 @@ tracing::Span guest_span(const Case& one, const Decision& decision) {
   span.set("virtgate.name", json::get_string_or(*metadata, "name"));
   return span;
 }
+bool wants_images(const Case& one, std::string_view uid) {
+  return one.vmi && !one.is_final() && controllers::metadata_text(*one.vmi, "uid") == uid &&
+         controllers::metadata_text(*one.vmi, "deletionTimestamp").empty();
+}
 bool is_final(std::string_view phase) { return phase == "Succeeded" || phase == "Failed"; }
 
 }  // namespace
@@ -76,7 +80,9 @@ GuestLoop::GuestLoop(LoopParts parts)
 
 // --- what makes it look ----------------------------------------------------------------------------------------------
 
-void GuestLoop::start() { beginning_ = Background(begin()); }
+void GuestLoop::start() {
+  beginning_ = Background(keep_running(parts_.core, "looking at all guests", [this] { return begin(); }));
+}
 
 Task<void> GuestLoop::begin() {
   while (!parts_.api.synced()) co_await parts_.core.sleep(first_look);
@@ -174,7 +180,12 @@ Task<void> GuestLoop::ring(std::chrono::steady_clock::duration after) {
 Task<void> GuestLoop::run(Key key) {
   {
     json::LeasedArena arena;
-    auto outcome = co_await pass(key, guests_[key], arena.storage());
+    Result<Outcome> outcome = fail(Status::internal_error("the pass ended early"));
+    try {
+      outcome = co_await pass(key, guests_[key], arena.storage());
+    } catch (...) {  // this guest is looked at again later, as after any other failure
+      task_failed(std::current_exception(), domain_name(key));
+    }
     const auto now = parts_.clock.steady_now();
     if (!outcome || outcome->error) {
       const Status& why = outcome ? *outcome->error : outcome.error();
@@ -257,11 +268,17 @@ Task<Result<bool>> GuestLoop::is_orphan(const Key& key, Guest& guest, const Case
   co_return now - *guest.orphan_since >= guests::orphan_patience(one, refusal.code == 404);
 }
 
+// What is on its way to nobody ends: the VMI is gone, ends, or is another one.
+void GuestLoop::drop_images(Guest& guest) {
+  if (!guest.images_of.empty()) parts_.files.forget(std::exchange(guest.images_of, {}));
+}
+
 Task<Result<Outcome>> GuestLoop::pass(const Key& key, Guest& guest, json::StoragePtr storage) {
   const Looked looked = look(key, guest);
   recall_pause(key, guest, looked);
   const guests::Remembered* remembered = parts_.records.find(key);
   if (!looked.domain && !remembered && !parts_.api.vmi(key)) {
+    drop_images(guest);
     guests_.erase(key);
     co_return Outcome();
   }
@@ -270,7 +287,8 @@ Task<Result<Outcome>> GuestLoop::pass(const Key& key, Guest& guest, json::Storag
            .facts = looked.facts.get(),
            .remembered = remembered ? *remembered : nothing,
            .node = parts_.node,
-           .now = parts_.clock.wall_now()};
+           .now = parts_.clock.wall_now(),
+           .steady = parts_.clock.steady_now()};
   if (has_left(one) && parts_.hypervisor.connected()) {  // VMI-H02, also when the VMI may not be read any more
     *guest.move = {};
     co_return co_await remove(key, guest, one);
@@ -285,6 +303,7 @@ Task<Result<Outcome>> GuestLoop::pass(const Key& key, Guest& guest, json::Storag
     if (!*orphan) co_return Outcome{.again = limits::guest_look_again};
   }
   one.vmi = vmi ? vmi->if_object() : nullptr;
+  if (!wants_images(one, guest.images_of)) drop_images(guest);
   // While a guest moves the two loops of its migration have the word; a source that waits for the other goes on.
   const guests::MoveDecision moving = guests::decide_move(one, *guest.move);
   if (parts_.hypervisor.connected() && moving.act != guests::MoveAct::none && moving.rule != "MIG-R13")
@@ -326,7 +345,8 @@ Task<Result<Outcome>> GuestLoop::follow(const Decision& decision, const Key& key
                  .facts = acted ? looked.facts.get() : one.facts,
                  .remembered = remembered ? *remembered : nothing,
                  .node = parts_.node,
-                 .now = one.now};
+                 .now = one.now,
+                 .steady = one.steady};
   if (outcome.error) span.fail(outcome.error->reason);
   const tracing::HandOver handed(span.context());
   if (auto done = co_await write(key, guest, now, outcome, storage); !done) co_return fail(std::move(done.error()));
@@ -351,6 +371,7 @@ Task<Outcome> GuestLoop::act(const Key& key, Guest& guest, const Decision& decis
   switch (decision.action) {
     case Action::synchronise: {
       const Work work = work_of(key, one, *vmi, storage);
+      guest.images_of = work.uid;
       co_return co_await synchronise(work, one, guest);
     }
     case Action::shut_down:
@@ -379,6 +400,7 @@ Work GuestLoop::work_of(const Key& key, const Case& one, const json::Value& vmi,
 Task<Outcome> GuestLoop::move(const guests::MoveDecision& decision, const Key& key, Guest& guest, const Case& one,
                               const json::Value& vmi, const json::StoragePtr& storage) {
   const Work work = work_of(key, one, vmi, storage);
+  guest.images_of = work.uid;
   const std::shared_ptr<guests::Move> known = guest.move;
   Outcome outcome = co_await mover_.act(decision, work, one, known, [&](const Mover::Change& change) {
     return commit(key, guest, one, change, storage);
@@ -434,7 +456,7 @@ Task<Outcome> GuestLoop::shut_down(const Key& key, const Case& one) {
   guests::Remembered& remembered = parts_.records.of(key);
   const bool is_first = !remembered.shutdown_since;
   if (is_first) {
-    remembered.shutdown_since = one.now;
+    remembered.shutdown_since = one.steady;
     (void)co_await parts_.records.save(parts_.core);
     outcome.tell(EventType::normal, "ShuttingDown", "Signaled Graceful Shutdown");  // STP-03
   }
@@ -522,8 +544,13 @@ Task<Result<void>> GuestLoop::write(const Key& key, Guest& guest, const Case& on
   seen.disk_failures = std::exchange(guest.disk_failures, {});
   seen.credentials = guest.credentials.result;
   seen.grown = outcome.grown;
+  if (outcome.awaited) {
+    seen.error = outcome.awaited->message;
+    seen.error_reason = outcome.awaited->reason;
+  }
   if (outcome.error) {
     seen.error = outcome.error->message;
+    seen.error_reason = {};
     if (outcome.error->reason == images::pull_failed_reason || outcome.error->reason == images::pull_waits_reason)
       seen.error_reason = outcome.error->reason;
     const auto& causes = outcome.error->details.causes;
@@ -540,8 +567,13 @@ Task<Result<void>> GuestLoop::commit(const Key& key, Guest& guest, const Case& o
                                      const json::StoragePtr& storage) {
   const NoWorld world;
   const config::ConfigPtr config = parts_.api.config();
-  const controllers::Turn turn{
-      .world = world, .key = key, .config = *config, .now = one.now, .random = random_u64(), .storage = storage};
+  const controllers::Turn turn{.world = world,
+                               .key = key,
+                               .config = *config,
+                               .now = one.now,
+                               .steady = one.steady,
+                               .random = random_u64(),
+                               .storage = storage};
   Draft draft(turn, *one.vmi);
   change(draft);
   controllers::Pass pass = draft.take();

@@ -50,6 +50,7 @@ class GuestLoop {
     std::vector<guests::DiskFailure> disk_failures;
     std::vector<std::string> panics;
     std::optional<std::string> watchdog;  // it fired: what its action was
+    std::string images_of;                // the uid of the VMI that images were asked for, which may be on their way
     Volumes volumes;
     KeptCredentials credentials;
     std::shared_ptr<guests::Move> move = std::make_shared<guests::Move>();
@@ -79,6 +80,7 @@ class GuestLoop {
   Task<Result<bool>> is_orphan(const Key& key, Guest& guest, const guests::Case& one, const Status& refusal,
                                const json::StoragePtr& storage);
   Looked look(const Key& key, Guest& guest) const;
+  void drop_images(Guest& guest);
   Task<Outcome> start(const Work& work, Guest& guest);
   bool is_being_paused(const Guest& guest) const;
   void recall_pause(const Key& key, Guest& guest, const Looked& looked);

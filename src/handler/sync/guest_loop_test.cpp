@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <stdexcept>
+
 #include "base/base64.h"
 #include "handler/sync/testing.h"
 #include "hypervisor/testing.h"
@@ -52,6 +54,7 @@ class GuestLoopTest : public ::testing::Test {
   // As a process that was just started.
   void begin() {
     records.emplace(kept, [this](Core&, std::string text) -> Task<Result<void>> {
+      if (throws > 0 && throws-- > 0) throw std::runtime_error("a record of another shape");
       kept = std::move(text);
       co_return Result<void>();
     });
@@ -102,6 +105,7 @@ class GuestLoopTest : public ::testing::Test {
   hypervisor::FakeHypervisor hypervisor;
   testing::FakeFiles files;
   std::string kept;
+  int throws = 0;  // how many times writing records fails so
   std::optional<Records> records;
   std::optional<GuestLoop> loop;
 };
@@ -133,10 +137,36 @@ TEST_F(GuestLoopTest, WaitsForImagesAndGoesOnWhenTheyCome) {
   api.put_vmi(vmi_text);
   settle();
   EXPECT_EQ(api.phase(key), "Scheduled");
+  EXPECT_EQ(api.condition(key, "Synchronized"), "");
+  files.waits_for = {.reason = "ImagePulling", .message = "the image x is being pulled"};
+  settle(seconds(2));
+  EXPECT_EQ(api.condition(key, "Synchronized"), "False/ImagePulling");
+  EXPECT_THAT(api.events, Not(Contains("SyncFailed")));
   files.images_are_there = true;
   files.came();
   settle();
   EXPECT_EQ(api.phase(key), "Running");
+}
+
+TEST_F(GuestLoopTest, AGuestThatIsGoneWaitsForNoImages) {
+  files.images_are_there = false;
+  api.put_vmi(vmi_text);
+  settle(seconds(2));
+  EXPECT_THAT(files.forgotten, IsEmpty());
+  api.remove_vmi(key);
+  settle(seconds(2));
+  EXPECT_THAT(files.forgotten, ElementsAre("u-1"));
+}
+
+TEST_F(GuestLoopTest, AGuestThatEndsBeforeItStartedWaitsForNoImages) {
+  files.images_are_there = false;
+  api.put_vmi(vmi_text);
+  settle(seconds(2));
+  api.change_vmi(key, [](json::Object& vmi) {
+    (*json::get_object(vmi, "metadata"))["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  });
+  settle(seconds(2));
+  EXPECT_THAT(files.forgotten, Contains("u-1"));
 }
 
 TEST_F(GuestLoopTest, SaysThatAnImageCannotBeHad) {
@@ -258,6 +288,14 @@ TEST_F(GuestLoopTest, ANodeThatWasAwayLearnsWhatHappened) {
   begin();
   settle();
   EXPECT_EQ(api.phase(key), "Failed");
+}
+
+TEST_F(GuestLoopTest, APassThatThrowsIsRunAgain) {
+  throws = 3;
+  api.put_vmi(vmi_text);
+  settle(seconds(600));
+  EXPECT_EQ(throws, 0);
+  EXPECT_EQ(api.phase(key), "Running");
 }
 
 TEST_F(GuestLoopTest, ALostRaceIsRunAgain) {

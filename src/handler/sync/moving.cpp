@@ -1,6 +1,7 @@
 #include "handler/sync/moving.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -9,6 +10,7 @@
 #include "controllers/common/conditions.h"
 #include "controllers/nodes.h"
 #include "guests/decide.h"
+#include "handler/place.h"
 #include "handler/sync/growing.h"
 #include "json/access.h"
 
@@ -20,6 +22,7 @@ using guests::Case;
 using guests::Move;
 using guests::MoveAct;
 
+constexpr std::string_view unix_scheme = "unix://";
 // What was decided is written by the next pass.
 constexpr std::chrono::milliseconds soon{1};
 
@@ -27,10 +30,10 @@ std::string uid_in(const json::Object* migration_state) {
   return std::string(json::text_in(migration_state, "migrationUid"));
 }
 
-// In the guest's folder on the target, so that nothing stays of a migration whose processes were killed. The path of a
-// socket is short, and so is this part of it.
-std::string socket_of(const OtherNode& other, const Work& work, const Move& move, std::string_view what) {
-  return fmt::format("unix://{}/{}/{}-{}.sock", other.paths.sockets, work.uid, move.uid.substr(0, 8), what);
+// Where both nodes see it, under the name of the guest, with whose files it is removed.
+std::string socket_of(const LoopParts& parts, const Work& work, const Move& move, std::string_view what) {
+  return fmt::format("{}{}/{}-{}-{}", unix_scheme, moves_folder(parts.paths.sockets), work.uid, move.uid.substr(0, 8),
+                     what);
 }
 
 // Ports that nobody listens on: what is sent goes through sockets of this machine. Clients see the usual shape.
@@ -124,8 +127,9 @@ Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const 
   // Claims are files of this machine, which both nodes are on; libvirt knows only network file systems as shared.
   request.unsafe = true;
   request.destination_uri = other.uri;
-  request.migrate_uri = socket_of(other, work, *move, "ram");
-  if (!request.disks.empty()) request.disks_uri = socket_of(other, work, *move, "disk");
+  request.relay = fmt::format("{}/{}/{}-to.sock", parts_.paths.sockets, work.uid, move->uid.substr(0, 8));
+  request.migrate_uri = socket_of(parts_, work, *move, "ram");
+  if (!request.disks.empty()) request.disks_uri = socket_of(parts_, work, *move, "disk");
   request.destination_name = work.domain;
   request.destination_xml = guests::moved_document(std::move(*document), parts_.paths, other.paths);
   tasks_.start(parts_.core, engine(work.key, work.domain, std::move(request), move));
@@ -135,7 +139,10 @@ Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const 
 
 Task<void> Mover::engine(Key key, std::string domain, hypervisor::MigrationRequest request, MovePtr move) {
   const std::string uid = move->uid;
+  const std::vector<std::string> sockets{request.migrate_uri, request.disks_uri};
   const auto done = co_await parts_.hypervisor.migrate(parts_.core, domain, std::move(request));
+  for (const std::string& socket : sockets)
+    if (socket.starts_with(unix_scheme)) ::unlink(socket.c_str() + unix_scheme.size());
   if (move->uid != uid) co_return wake_(key);
   move->is_over = true;
   if (!done) move->failure = guests::failure_text(done.error().message, move->is_aborting);

@@ -19,6 +19,7 @@ class NoWorld final : public controllers::World {
   Objects list(std::string_view, std::string_view) const override { return {}; }
   Objects labelled(std::string_view, std::string_view, std::string_view, std::string_view) const override { return {}; }
   Objects owned_by(std::string_view, std::string_view, std::string_view) const override { return {}; }
+  std::uint64_t creation_order(std::string_view, std::string_view, std::string_view) const override { return 0; }
   Names vmis_with_claim(std::string_view, std::string_view) const override { return {}; }
   Names vms_with_claim(std::string_view, std::string_view) const override { return {}; }
   Names referring(std::string_view, std::string_view, std::string_view) const override { return {}; }

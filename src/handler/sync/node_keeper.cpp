@@ -7,7 +7,9 @@
 
 namespace vg::handler {
 
-void NodeKeeper::start() { running_ = Background(run()); }
+void NodeKeeper::start() {
+  running_ = Background(keep_running(parts_.core, "reporting the node", [this] { return run(); }));
+}
 
 void NodeKeeper::beat() {
   if (!running_.done()) start();

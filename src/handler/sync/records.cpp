@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/duration.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/node_limits.h"
@@ -32,7 +33,10 @@ json::Value written(const Key& key, const Remembered& one, const json::StoragePt
                      {"portsForwarded", one.ports_forwarded},
                      {"isos", std::move(isos)}},
                     storage);
-  if (one.shutdown_since) made["shutdownSince"] = controllers::time_text(*one.shutdown_since);
+  // The steady clock goes on from one process to the next, and begins anew with the host, when no guest is left.
+  if (one.shutdown_since)
+    made["shutdownSinceUptimeSeconds"] =
+        std::chrono::ceil<std::chrono::seconds>(*one.shutdown_since).time_since_epoch().count();
   return json::Value(std::move(made), storage);
 }
 
@@ -43,8 +47,8 @@ Remembered read_one(const json::Value& value) {
                  .stop_wanted = json::get_bool_or(value, "stopWanted", false),
                  .address = std::string(json::get_string_or(value, "address")),
                  .ports_forwarded = json::get_bool_or(value, "portsForwarded", true)};
-  if (const auto since = parse_rfc3339(json::get_string_or(value, "shutdownSince")))
-    one.shutdown_since = guests::Time(std::chrono::seconds(since->seconds));
+  if (const auto since = json::get_int(value, "shutdownSinceUptimeSeconds"))
+    one.shutdown_since = guests::Steady(bounded_seconds(*since));
   if (const json::Array* isos = json::get_array(value, "isos"))
     for (const json::Value& iso : *isos)
       one.iso_bytes.emplace_back(json::get_string_or(iso, "volume"), json::get_int_or(iso, "bytes", 0));

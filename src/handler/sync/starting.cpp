@@ -139,6 +139,7 @@ Task<Outcome> Starter::start(const Work& work) {
   auto images = co_await fetch_images(work);
   if (!images) co_return failed(std::move(images.error()));
   if (!*images) {
+    outcome.awaited = parts_.files.awaited(work.uid);
     outcome.look_again(limits::guest_look_again);
     co_return outcome;
   }

@@ -189,11 +189,17 @@ class FakeFiles final : public GuestFiles {
   std::optional<Status> images_fail;
   std::optional<Status> carry_out_fails;
   std::set<std::string> secrets_wanted;
-  std::vector<std::string> cleared, mounted, unmounted;
+  std::vector<std::string> cleared, mounted, unmounted, forgotten;
+  std::optional<Awaited> waits_for;
   std::function<void()> came;
 
   launch::Folders folders(std::string_view, std::string_view, std::string_view uid) const override {
-    return {.guest = fmt::format("/guests/{}", uid), .sockets = "/s", .disks = "/d", .images = "/i", .tpm = "/t"};
+    return {.guest = fmt::format("/guests/{}", uid),
+            .shared = "/shared",
+            .sockets = "/s",
+            .disks = "/d",
+            .images = "/i",
+            .tpm = "/t"};
   }
   Result<std::optional<Images>> images(const std::string&, const json::Value&, std::shared_ptr<const Objects>,
                                        std::function<void()> told) override {
@@ -202,7 +208,8 @@ class FakeFiles final : public GuestFiles {
     if (!images_are_there) return std::optional<Images>();
     return std::optional(Images{{.volume = "root", .disk = "/i/root", .format = "raw"}});
   }
-  void forget(const std::string&) override {}
+  void forget(const std::string& uid) override { forgotten.push_back(uid); }
+  std::optional<Awaited> awaited(const std::string&) const override { return waits_for; }
   Result<launch::Plan> plan(const launch::Wanted& wanted) const override {
     for (const std::string& secret : secrets_wanted)
       if (!wanted.mounted("Secret", secret))

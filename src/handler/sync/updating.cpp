@@ -116,7 +116,7 @@ Task<Result<void>> Updater::unmount_unwanted(const Work& work, Volumes& volumes)
 Task<Result<void>> Updater::resume(const Work& work, const guests::Case& one, Outcome& outcome) {
   if (one.domain->state != State::paused || work.remembered.paused_by_user) co_return Result<void>();
   if (one.domain->reason == "IOError")
-    if (const auto wait = guests::io_error_wait(work.remembered.io, one.now)) {
+    if (const auto wait = guests::io_error_wait(work.remembered.io, one.steady)) {
       outcome.look_again(*wait);
       co_return Result<void>();
     }
