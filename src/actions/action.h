@@ -41,6 +41,7 @@ enum class StepKind : std::uint8_t {
   cdi,             // the configuration of the importer, if there is one
   node,            // where the instance is, if that node is known
   launchers,       // launcher pods of the namespace
+  own_launchers,   // launcher pods of the instance
   state_claims,    // claims with the machine's persistent state
   kubevirt,        // the KubeVirt object
   components,      // the pods of KubeVirt's components, all of them

@@ -29,6 +29,7 @@ struct ActionCase {
   std::string_view ns, name;
   std::string_view raw_query = {};
   std::string_view port = {}, protocol = {};  // of a port-forward
+  bool guests_have_pods = false;              // StreamSupport
   // Null: not asked for, or not there.
   const json::Value* machine = nullptr;
   const json::Value* instance = nullptr;

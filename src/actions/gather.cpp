@@ -69,6 +69,10 @@ class Gatherer {
         co_return co_await node();
       case StepKind::launchers:
         co_return co_await list(pods, "kubevirt.io=virt-launcher", asked_.pods);
+      case StepKind::own_launchers:
+        if (asked_.vmi().metadata().uid().empty()) co_return Result<void>();
+        co_return co_await list(pods, fmt::format("kubevirt.io/created-by={}", asked_.vmi().metadata().uid()),
+                                asked_.pods);
       case StepKind::state_claims:
         co_return co_await list(claims, fmt::format("persistent-state-for={}", asked_.name), asked_.claims);
       case StepKind::kubevirt:

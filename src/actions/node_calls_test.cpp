@@ -270,6 +270,32 @@ TEST(Streams, PortsOfTheGuest) {
   EXPECT_EQ(instance_action("portforward").instance(at("fd00::5")).port("53", "udp").outcome(),
             "stream udp fd00::5 53");
   EXPECT_EQ(instance_action("portforward").instance(at("10.0.0.5")).port("22", "unix").outcome(), "500");
+  // With a pod, the guest's own word does not count for more than the pod's addresses.
+  const auto pod = [](std::string_view node, std::string_view owner, std::string_view phase = "Running") {
+    return fmt::format(R"({{"metadata":{{"ownerReferences":[{{"uid":"{}"}}]}},"spec":{{"nodeName":"{}"}},
+        "status":{{"phase":"{}","podIP":"10.0.0.9","podIPs":[{{"ip":"10.0.0.9"}},{{"ip":"fd00::9"}}]}}}})",
+                       owner, node, phase);
+  };
+  const auto dialled = [&](std::string_view shown, const std::string& launcher) {
+    return instance_action("portforward").instance(at(shown)).pod(launcher).port("22").outcome();
+  };
+  EXPECT_EQ(dialled("10.96.0.1", pod("node01", "U")), "stream tcp 10.0.0.9 22");
+  EXPECT_EQ(dialled("", pod("node01", "U")), "stream tcp 10.0.0.9 22");
+  EXPECT_EQ(dialled("10.0.0.9", pod("node01", "U")), "stream tcp 10.0.0.9 22");
+  EXPECT_EQ(dialled("fd00:0::9", pod("node01", "U")), "stream tcp fd00:0::9 22");
+  EXPECT_EQ(dialled("10.0.0.5", pod("node02", "U")), "stream tcp 10.0.0.5 22");
+  EXPECT_EQ(dialled("10.0.0.5", pod("node01", "other")), "stream tcp 10.0.0.5 22");
+  EXPECT_EQ(dialled("10.0.0.5", pod("node01", "U", "Failed")), "stream tcp 10.0.0.5 22");
+  const auto in_cluster = [&](const std::string& launcher) {
+    return instance_action("portforward")
+        .guests_have_pods()
+        .instance(at("10.0.0.5"))
+        .pod(launcher)
+        .port("22")
+        .outcome();
+  };
+  EXPECT_EQ(in_cluster(pod("node01", "U")), "stream tcp 10.0.0.9 22");
+  EXPECT_EQ(in_cluster(pod("node01", "other")), "500");
   for (std::string_view address : {"", "0.0.0.0", "::", "guest"})
     EXPECT_EQ(instance_action("portforward").instance(at(address)).port("22").outcome(), "400") << address;
   EXPECT_EQ(instance_action("portforward").instance(in_phase("Running")).port("22").outcome(), "400");

@@ -118,6 +118,7 @@ Task<std::optional<OpenStream>> Service::act(server::Call& call, const Target& t
   asked.raw_query = call.request().query;
   asked.port = found.port;
   asked.protocol = found.protocol;
+  asked.guests_have_pods = parts_.streams.guests_have_pods;
   asked.storage = arena.storage();
   Gathered values;
   ActionTimes times(parts_.environment.clock, call.details());

@@ -89,6 +89,8 @@ struct StreamSupport {
   std::chrono::milliseconds ping_interval = limits::websocket_ping_interval;
   // Where guests are, as the operator says; none: wherever guests can be (base/guest_address.h).
   std::vector<Cidr> guest_networks = {};
+  // Every guest has a pod, whose address is dialled: without one there is nobody to vouch for an address.
+  bool guests_have_pods = false;
 };
 
 }  // namespace vg::actions

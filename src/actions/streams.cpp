@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "actions/decisions.h"
 #include "actions/node_calls.h"
+#include "api/views/k8s_meta.h"
 #include "api/views/vmi_devices.h"
 #include "api/views/vmi_domain.h"
 #include "base/net.h"
 #include "base/phrases.h"
+#include "json/access.h"
 #include "server/path.h"
 
 namespace vg::actions {
@@ -87,6 +90,40 @@ Decision decide_vsock(const ActionCase& asked) {
                                         tls.empty() ? "true" : server::percent_encode(tls)));
 }
 
+namespace {
+
+// The pod that the guest runs in: where there are several, one is left by a migration or waits for one.
+const json::Value* launcher(const ActionCase& asked) {
+  const std::string_view uid = asked.vmi().metadata().uid(), node = asked.vmi().status().node_name();
+  for (const json::Value* pod : asked.pods) {
+    if (json::as_string(json::find_path(*pod, {"spec", "nodeName"})) != node ||
+        json::as_string(json::find_path(*pod, {"status", "phase"})) != "Running")
+      continue;
+    const json::Array* owners = json::as_array(json::find_path(*pod, {"metadata", "ownerReferences"}));
+    if (owners && std::ranges::any_of(
+                      *owners, [&](const json::Value& owner) { return json::get_string_or(owner, "uid") == uid; }))
+      return pod;
+  }
+  return nullptr;
+}
+
+bool has_address(const json::Value& pod, const std::optional<IpAddress>& address) {
+  const json::Array* all = json::as_array(json::find_path(pod, {"status", "podIPs"}));
+  return address && all && std::ranges::any_of(*all, [&](const json::Value& one) {
+           return parse_ip(json::get_string_or(one, "ip")) == address;
+         });
+}
+
+// What an interface says comes from the guest's agent, too. Where the guest has a pod, its ports are the pod's: an
+// address that the pod does not have is one that somebody in the guest chose.
+std::string_view guest_address(const ActionCase& asked, std::string_view shown) {
+  const json::Value* pod = launcher(asked);
+  if (!pod || has_address(*pod, parse_ip(shown))) return shown;
+  return json::as_string(json::find_path(*pod, {"status", "podIP"})).value_or("");
+}
+
+}  // namespace
+
 Decision decide_port_forward(const ActionCase& asked) {
   if (has_condition(asked.vmi(), "Paused"))
     return fail(
@@ -95,7 +132,13 @@ Decision decide_port_forward(const ActionCase& asked) {
   const auto interfaces = asked.vmi().status().interfaces();
   if (interfaces.empty())
     return fail(Status::bad_request(fmt::format("VMI \"{}\" has no network interface in its status", asked.name)));
-  const std::string_view address = interfaces[0].ip_address();
+  // As upstream answers when nobody listens there: in a recording that is where it ends.
+  if (asked.guests_have_pods && !launcher(asked))
+    return fail(Status::internal_error(
+        fmt::format("no virt-launcher pod of VMI \"{}\" runs on its node, so there is no address to forward to; if "
+                    "guests have addresses of their own, start the server with --guest-networks",
+                    asked.name)));
+  const std::string_view address = guest_address(asked, interfaces[0].ip_address());
   // Without an address this program would dial itself (spec subresources Q20).
   const auto parsed = parse_ip(address);
   if (!parsed || *parsed == IpAddress() || *parsed == parse_ip("0.0.0.0"))

@@ -17,7 +17,8 @@ constexpr GatherStep machine{StepKind::machine}, machine_if{StepKind::machine_if
 constexpr GatherStep instance{StepKind::instance}, instance_if{StepKind::instance_if},
     own_instance{StepKind::own_instance};
 constexpr GatherStep claim{StepKind::claim}, cdi{StepKind::cdi}, node{StepKind::node};
-constexpr GatherStep launchers{StepKind::launchers}, state_claims{StepKind::state_claims}, kubevirt{StepKind::kubevirt};
+constexpr GatherStep launchers{StepKind::launchers}, own_launchers{StepKind::own_launchers};
+constexpr GatherStep state_claims{StepKind::state_claims}, kubevirt{StepKind::kubevirt};
 constexpr GatherStep components{StepKind::components}, component_page{StepKind::component_page};
 constexpr GatherStep check(Check ask) { return {StepKind::check, ask}; }
 
@@ -455,7 +456,7 @@ constexpr std::array rows = std::to_array<Action>({
      .does = "forwards a port of the guest of the VM",
      .success = 101,
      .stream = true,
-     .steps = {own_instance},
+     .steps = {own_instance, own_launchers},
      .decide = decide_port_forward},
     {.resource = vmi,
      .name = port_forward,
@@ -465,7 +466,7 @@ constexpr std::array rows = std::to_array<Action>({
      .success = 101,
      .stream = true,
      .listed = 5,
-     .steps = {instance},
+     .steps = {instance, own_launchers},
      .decide = decide_port_forward},
 
     // --- the server itself

@@ -117,6 +117,10 @@ class Given {
   }
 
   // The row's checks in their order, then its decision: what a request would come to.
+  Given& guests_have_pods() {
+    asked_.guests_have_pods = true;
+    return *this;
+  }
   Decision decide() {
     if (!asked_.body && !asked_.body_problem && !action_.body_type.empty() && action_.body == Body::options) body("");
     const admission::Environment& environment = admission::offline_environment();
@@ -131,6 +135,7 @@ class Given {
     asked.raw_query = asked_.raw_query;
     asked.port = asked_.port;
     asked.protocol = asked_.protocol;
+    asked.guests_have_pods = asked_.guests_have_pods;
     asked.machine = asked_.machine;
     asked.instance = asked_.instance;
     asked.claim = asked_.claim;
@@ -164,6 +169,7 @@ class Given {
     std::optional<Status> body_problem;
     std::vector<const json::Value*> pods, claims;
     std::string_view raw_query, port, protocol;
+    bool guests_have_pods = false;
     std::vector<Component> components;
     std::string continue_token;
   };
