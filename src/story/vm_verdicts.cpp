@@ -230,6 +230,19 @@ Told claim_missing(const Facts& facts) {
   return std::nullopt;
 }
 
+Told claim_lost(const Facts& facts) {
+  for (const json::Value& entry : volumes_of(facts)) {
+    const Object claim = facts.find("claims", claim_of(Object(&entry)));
+    if (claim.text({"status", "phase"}) != "Lost") continue;
+    return Telling{
+        fmt::format("the data of claim {} is missing, and the VM is not started on an empty disk", claim.name()),
+        fmt::format("mount or restore the folder of its disk (kubectl describe pvc {} names it); the VM starts by "
+                    "itself then",
+                    claim.name())};
+  }
+  return std::nullopt;
+}
+
 Told claim_unbound(const Facts& facts) {
   for (const json::Value& entry : volumes_of(facts)) {
     const Object claim = facts.find("claims", claim_of(Object(&entry)));
@@ -320,6 +333,7 @@ constexpr Row table[] = {
     {"vm-instance-type", instance_type_missing},
     {"vm-data-volume-failed", data_volume_fails},
     {"vm-claim-missing", claim_missing},
+    {"vm-claim-lost", claim_lost},
     {"vm-failing", failing},
     {"vm-data-volume-pending", data_volume_pending},
     {"vm-claim-unbound", claim_unbound},

@@ -66,10 +66,24 @@ Told image_missing(const Facts& facts) {
                  "check the image's name, the registry and the pull secret; it is tried again by itself"};
 }
 
+Told image_pulling(const Facts& facts) {
+  const Object condition = facts.vmi().condition("Synchronized");
+  const string_view reason = condition.text({"reason"});
+  if (reason != "ImagePulling" && reason != "ImagePullQueued") return std::nullopt;
+  return Telling{fmt::format("the VMI waits for its images: {}", message_of(condition)),
+                 "it goes on by itself; a pull that is too slow is ended and tried again"};
+}
+
 Told claim_missing(const Facts& facts) {
   const Object condition = facts.vmi().condition("Synchronized");
   if (condition.text({"reason"}) != "FailedPvcNotFound") return std::nullopt;
   return Telling{fmt::format("a claim is missing: {}", message_of(condition)), "create it; the VMI goes on by itself"};
+}
+
+Told claim_lost(const Facts& facts) {
+  const Object condition = facts.vmi().condition("Synchronized");
+  if (condition.text({"reason"}) != "PersistentVolumeClaimLost") return std::nullopt;
+  return Telling{std::string(message_of(condition)), "the VMI goes on by itself once the data is there"};
 }
 
 Told unschedulable(const Facts& facts) {
@@ -236,7 +250,9 @@ constexpr Row table[] = {
     {"vmi-succeeded", succeeded},
     {"vmi-node-silent", node_silent},
     {"vmi-image-missing", image_missing},
+    {"vmi-image-pulling", image_pulling},
     {"vmi-claim-missing", claim_missing},
+    {"vmi-claim-lost", claim_lost},
     {"vmi-unschedulable", unschedulable},
     {"vmi-no-nodes", no_nodes},
     {"vmi-provisioning", provisioning},
