@@ -1,7 +1,9 @@
 #include "backup.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "backup_disks.h"
 #include "base/files.h"
 #include "base/limits.h"
 #include "base/time_rfc3339.h"
@@ -74,7 +77,7 @@ bool holds_state(const fs::path& state) {
 }
 
 Result<store::BackupContent> restore(const local::StateFolder& folder, const std::string& backup, bool replace,
-                                     fs::path& aside) {
+                                     fs::path& aside, BackupParts& parts) {
   const auto& state = folder.path();
   if (!replace && holds_state(state)) {
     return fail(
@@ -94,13 +97,33 @@ Result<store::BackupContent> restore(const local::StateFolder& folder, const std
   if (!fs::create_directory(fresh, error))
     return fail(Status::internal_error(fmt::format("cannot create {}: {}", fresh.native(), error.message())));
   auto content = store::unpack_backup(backup, fresh, given_out);
-  if (!content) {
+  auto unpacked = content ? unpack_backup_data(backup, fresh, content->made) : fail(content.error());
+  if (!unpacked) {
     fs::remove_all(fresh, error);
-    return content;
+    return fail(std::move(unpacked.error()));
   }
+  parts = *unpacked;
   aside = state / fmt::format("replaced-{}", file_stamp());
   if (auto done = store::exchange_files(state, fresh, aside); !done) return fail(Status::internal_error(done.error()));
   return content;
+}
+
+// What is in it beside the file, and what is not.
+void print_parts(std::FILE* out, const fs::path& state, const std::string& file, const BackupParts& parts,
+                 const std::vector<std::string>& left_out) {
+  const std::size_t claims = find_claims(state).all.size();
+  if (parts.disks)
+    fmt::print(out, "{}: disks of {} claims\n", backup_data_folder(file).native(), claims - left_out.size());
+  if (!left_out.empty())
+    fmt::print(out, "left out, since guests use them: {}; their claims are Lost after a restore elsewhere\n",
+               fmt::join(left_out, ", "));
+  if (!parts.disks && claims > 0)
+    fmt::print(
+        out, "not in it: the disks of {} claims, which are Lost after a restore elsewhere; --disks takes them along\n",
+        claims);
+  std::error_code error;
+  if (!parts.images && fs::is_directory(state / "images", error))
+    fmt::print(out, "not in it: container images; --images takes them along\n");
 }
 
 }  // namespace
@@ -108,20 +131,25 @@ Result<store::BackupContent> restore(const local::StateFolder& folder, const std
 int run_backup(std::span<const std::string_view> arguments, Output output) {
   std::string state;
   bool objects_only = false;
+  BackupParts parts;
   const auto parsed = read_command(
       {.name = "backup",
        .synopsis = "[flags] FILE",
        .description =
            "Writes everything that a server needs to serve again into one file: all objects, keys, certificates and "
            "token files (not the audit log). The server may go on running. Whoever has the file has the keys: it "
-           "is readable for its owner only.",
-       .examples = "virtgate backup /backups/virtgate-$(date +%F)",
+           "is readable for its owner only. Disks of claims and container images are not in it unless asked for; they "
+           "are copied into a folder FILE.data, which belongs to the file.",
+       .examples = "virtgate backup /backups/virtgate-$(date +%F)\nvirtgate backup --disks --images /backups/whole",
        .argument = "FILE",
        .arguments_min = 1,
        .arguments_max = 1},
       std::vector<Flag>{
           {"state", '\0', &state, "DIR", "the state folder of the server (default as for serve)"},
-          {"objects-only", '\0', &objects_only, "", "leave out keys, certificates and tokens; Secrets are objects"}},
+          {"objects-only", '\0', &objects_only, "", "leave out keys, certificates and tokens; Secrets are objects"},
+          {"disks", '\0', &parts.disks, "", "copy the disks of claims and snapshots too, sparse, into FILE.data"},
+          {"images", '\0', &parts.images, "", "copy the container images too"},
+          {"skip-used", '\0', &parts.skip_used, "", "with --disks: leave out claims that running guests use"}},
       arguments, output);
   if (!parsed) return parsed.error();
   const auto failed = [&](const Status& status) {
@@ -132,6 +160,7 @@ int run_backup(std::span<const std::string_view> arguments, Output output) {
   const auto folder = existing_state(state);
   if (!folder) return failed(folder.error());
   if (const auto may = store::check_state(*folder); !may) return failed(may.error());
+  if (auto may = check_backup_parts(*folder, parsed->front(), parts); !may) return failed(may.error());
   std::vector<store::StateFile> files;
   if (!objects_only) {
     auto found = files_of(*folder);
@@ -141,8 +170,14 @@ int run_backup(std::span<const std::string_view> arguments, Output output) {
   const auto made = print_rfc3339(Timestamp::from(std::chrono::system_clock::now()));
   const auto written = store::write_backup(store::store_path(*folder), parsed->front(), files, made);
   if (!written) return failed(written.error());
+  const auto left_out = write_backup_data(*folder, parsed->front(), parts, made);
+  if (!left_out) {
+    ::unlink(parsed->front().c_str());
+    return failed(left_out.error());
+  }
   fmt::print(output.out, "{}: revision {} with {} rows, {} files, every row checked\n", parsed->front(),
              written->seal.revision, written->seal.rows, written->files);
+  print_parts(output.out, *folder, parsed->front(), parts, *left_out);
   return exit_ok;
 }
 
@@ -154,7 +189,8 @@ int run_restore(std::span<const std::string_view> arguments, Output output) {
        .synopsis = "[flags] FILE",
        .description =
            "Makes a state folder of a backup, after every row of it was checked. The server must be stopped. "
-           "Resource versions go on above all that were given out, and watches begin anew.",
+           "Resource versions go on above all that were given out, and watches begin anew. Disks and images come "
+           "from FILE.data, if that is there.",
        .examples = "virtgate restore /backups/virtgate-2026-01-31",
        .argument = "FILE",
        .arguments_min = 1,
@@ -178,10 +214,16 @@ int run_restore(std::span<const std::string_view> arguments, Output output) {
   auto folder = local::StateFolder::open(path);
   if (!folder) return failed(folder.error());
   fs::path aside;
-  const auto content = restore(*folder, parsed->front(), replace, aside);
+  BackupParts parts;
+  const auto content = restore(*folder, parsed->front(), replace, aside, parts);
   if (!content) return failed(content.error());
   fmt::print(output.out, "restored the backup of {}: revision {} with {} rows, {} files\n", content->made,
              content->seal.revision, content->seal.rows, content->files);
+  if (parts.disks)
+    fmt::print(output.out, "restored the disks of claims\n");
+  else
+    fmt::print(output.out, "the backup has no disks: claims whose data is not in {} are Lost\n",
+               (folder->path() / "disks").native());
   if (std::error_code error; fs::exists(aside, error))
     fmt::print(output.out, "the old state is in {}\n", aside.native());
   return exit_ok;

@@ -157,6 +157,8 @@ Task<void> ClusterJournal::serve(server::Call& call, const kube::AggregatedApi& 
 Task<void> ClusterJournal::serve_replica(server::Call& call, const resources::RequestInfo& info,
                                          const ReplicaQuestion& question) const {
   if (!parts_.others) co_return call.refuse(Status::unauthorized("this replica does not know any others"));
+  if (auto proven = co_await parts_.others->proof().check(call.core(), question.authorization); !proven)
+    co_return call.refuse(proven.error().code == 401 ? call.failed_login(std::move(proven.error())) : proven.error());
   if (question.asked_by == parts_.others->id()) co_return call.respond({.status = 421});
   call.set_user_name(question.user.name);
   co_await service_.serve_replica(call, info, question.user);

@@ -66,7 +66,10 @@ void ClusterPage::add_routes(server::Router& router) {
 }
 
 void ClusterPage::start(Core& core) {
-  core.post([this, &core] { keeping_ = Background(ui::keep_sessions(core, sessions_, check_)); });
+  core.post([this, &core] {
+    keeping_ = Background(keep_running(core, "ending sessions of the page",
+                                       [this, &core] { return ui::keep_sessions(core, sessions_, check_); }));
+  });
 }
 
 void ClusterPage::doubt_connections() {

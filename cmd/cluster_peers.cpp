@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "auth/identify.h"
 #include "base/files.h"
 #include "base/journal_limits.h"
 #include "base/limits.h"
@@ -22,7 +23,7 @@ using std::string_view;
 constexpr ResourceName pods{"", "v1", "pods"};
 constexpr string_view replica_label = "kubevirt.io=virt-api";
 constexpr string_view asked_by_header = "X-Virtgate-Replica", user_header = "X-Remote-User",
-                      group_header = "X-Remote-Group";
+                      group_header = "X-Remote-Group", system_groups = "system:";
 constexpr int same_replica = 421;  // misdirected: whoever asks has asked itself
 
 std::string random_id() {
@@ -45,6 +46,18 @@ std::string list_target(const http::Request& request, std::uint64_t after) {
     if (name == "fieldSelector" || name == "limit") target += fmt::format("&{}", parameter);
   }
   return target;
+}
+
+// Groups that follow from who somebody is. Others that begin with "system:" nobody is given on the word of a peer: they
+// may do everything.
+void add_implied_groups(User& user) {
+  constexpr string_view account = "system:serviceaccount:";
+  if (user.name.starts_with(account)) {
+    const string_view rest = string_view(user.name).substr(account.size());
+    user.groups.emplace_back("system:serviceaccounts");
+    user.groups.push_back(fmt::format("system:serviceaccounts:{}", rest.substr(0, rest.find(':'))));
+  }
+  user.groups.emplace_back(auth::authenticated_group);
 }
 
 // One of the requests that may wait for others at the same time.
@@ -82,11 +95,15 @@ Result<std::optional<ReplicaQuestion>> read_replica_question(const http::Request
   const auto user = request.headers.find(user_header);
   if (!asked_by || !has_certificate || !user || user->empty())
     return fail(Status::unauthorized("only another replica asks so, with its certificate and for a user"));
-  ReplicaQuestion question{.user = {}, .asked_by = std::string(*asked_by)};
+  ReplicaQuestion question{.user = {},
+                           .asked_by = std::string(*asked_by),
+                           .authorization = std::string(request.headers.find("authorization").value_or(""))};
   question.user.name = *user;
   for (const http::HeaderField& header : request.headers.fields())
-    if (header.name == group_header && question.user.groups.size() < limits::replica_groups_max)
+    if (header.name == group_header && !header.value.starts_with(system_groups) &&
+        question.user.groups.size() < limits::replica_groups_max)
       question.user.groups.emplace_back(header.value);
+  add_implied_groups(question.user);
   return question;
 }
 
@@ -134,6 +151,15 @@ Result<std::shared_ptr<const http::TlsClientContext>> ClusterPeers::tls() const 
   return http::TlsClientContext::create(config);
 }
 
+// Nobody gets the token whose name was not checked.
+Result<std::string> ClusterPeers::authorization() const {
+  if (parts_.externally_managed)
+    return fail(
+        Status::unavailable("certificates are managed externally, so that replicas cannot be told apart from "
+                            "other components"));
+  return parts_.proof.authorization();
+}
+
 http::ClientOptions ClusterPeers::client_options() const {
   http::ClientOptions options;
   options.tls = [this] { return tls(); };
@@ -145,18 +171,21 @@ http::ClientOptions ClusterPeers::client_options() const {
 
 Task<Result<http::Answer>> ClusterPeers::ask(http::Client& client, const Peer& peer, const server::Call& call,
                                              const User& user, string_view target) const {
+  const auto proof = authorization();
+  if (!proof) co_return fail(proof.error());
   http::ClientRequest request{.method = "GET", .target = target};
+  request.headers.emplace_back("Authorization", *proof);
   request.headers.emplace_back(asked_by_header, id_);
   request.headers.emplace_back(user_header, user.name);
   for (const std::string& group : user.groups) request.headers.emplace_back(group_header, group);
   if (const auto accept = call.request().headers.find("accept")) request.headers.emplace_back("Accept", *accept);
   request.timeout = limits::journal_peer_deadline;
   request.body_limit_bytes = limits::journal_peer_answer_bytes_max;
-  return client.fetch({.host = peer.address,
-                       .port = parts_.port,
-                       .tls = true,
-                       .server_name = fmt::format("virt-api.{}.svc", parts_.ns)},
-                      std::move(request));
+  co_return co_await client.fetch({.host = peer.address,
+                                   .port = parts_.port,
+                                   .tls = true,
+                                   .server_name = fmt::format("virt-api.{}.svc", parts_.ns)},
+                                  std::move(request));
 }
 
 Task<journal::OfOthers> ClusterPeers::list(server::Call& call, const User& user, std::uint64_t after,
@@ -172,6 +201,9 @@ Task<journal::OfOthers> ClusterPeers::list(server::Call& call, const User& user,
     all.missing.push_back(fmt::format("other replicas are not known: {}", peers.error().message));
     co_return all;
   }
+  if (!peers->empty() && user.in_group(auth::administrators_group))
+    all.missing.push_back(
+        fmt::format("other replicas show what {} may see without the group {}", user.name, auth::administrators_group));
   const std::string target = list_target(call.request(), after);
   http::Client client(call.core(), client_options());
   co_await http::side_by_side(call.core(), peers->size(), peers->size(), [&](std::size_t index) -> Task<void> {

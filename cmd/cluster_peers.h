@@ -1,6 +1,7 @@
 // The other replicas of this server in a cluster, asked for what their journals have. They are found by their pods, and
 // asked as kube-apiserver asks, in the name of the same user, over mutual TLS with the certificates of KubeVirt's
-// components. A replica that is asked so answers for itself and asks nobody.
+// components, and with a token of virt-api's own account, which no other component has (replica_proof.h). A replica
+// that is asked so answers for itself and asks nobody.
 #pragma once
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include "journal/service.h"
 #include "ports/authorizer.h"
 #include "ports/object_api.h"
+#include "replica_proof.h"
 #include "server/router.h"
 
 namespace vg::cmd {
@@ -31,10 +33,11 @@ inline constexpr std::string_view replica_authority = "replica";
 // Of the certificate that virt-api shows to others of KubeVirt.
 inline constexpr std::string_view replica_common_name = "kubevirt.io:system:client:virt-handler";
 
-// What a request of another replica is: for whom it asks, and who it is itself.
+// What a request of another replica is: for whom it asks, and who it is itself. What proves it has yet to be checked.
 struct ReplicaQuestion {
-  User user;
+  User user;  // of groups that begin with "system:" only those that follow from its name
   std::string asked_by;
+  std::string authorization;
 };
 // Nothing: it is none. A request that says so without the certificate, or shows it and asks for nobody, is refused.
 Result<std::optional<ReplicaQuestion>> read_replica_question(const http::Request& request);
@@ -50,12 +53,14 @@ class ClusterPeers final : public journal::Others {
     std::string certificate_file, key_file;            // ours; looked at before each handshake
     std::function<Result<std::string>()> authorities;  // of the other's serving certificate, as PEM
     bool externally_managed = false;                   // certificates of others: the name in them says nothing
+    ReplicaProof& proof;
   };
   // The parts outlive this; this outlives the cores' use.
   explicit ClusterPeers(Parts parts);
 
   // Tells replicas apart, also from themselves.
   const std::string& id() const { return id_; }
+  ReplicaProof& proof() const { return parts_.proof; }
 
   Task<journal::OfOthers> list(server::Call& call, const User& user, std::uint64_t after,
                                const json::StoragePtr& storage) override;
@@ -72,6 +77,7 @@ class ClusterPeers final : public journal::Others {
   };
   Task<Result<std::vector<Peer>>> find(Core& core);
   Result<std::shared_ptr<const http::TlsClientContext>> tls() const;
+  Result<std::string> authorization() const;
   Task<Result<http::Answer>> ask(http::Client& client, const Peer& peer, const server::Call& call, const User& user,
                                  std::string_view target) const;
   http::ClientOptions client_options() const;

@@ -185,6 +185,7 @@ class ClusterServer {
   std::optional<actions::Service> service_;
   kube::AccessReviews reviews_;
   kube::ApiServerHealth api_health_;
+  ReplicaProof replica_proof_{credentials_, review_client_, clock_};
   std::optional<ClusterPeers> peers_;  // none: there are no certificates to ask them with
   std::optional<ClusterJournal> journal_;
   std::optional<kube::AggregatedApi> api_;
@@ -231,15 +232,16 @@ ClusterServer::ClusterServer(const ClusterOptions& options, kube::ClusterAccess 
       .config = config_, .lookups = *lookups_, .clock = clock_, .own_namespace = own_namespace_});
   nodes_.emplace(objects_, link_options(options));
   streams_.emplace(metrics_, clock_);
-  service_.emplace(actions::Parts{
-      .objects = objects_,
-      .nodes = *nodes_,
-      .environment = *environment_,
-      .streams = {.ledger = *streams_,
-                  .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
-                  .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>())},
-      .components = components_,
-      .marks = options.marks});
+  service_.emplace(
+      actions::Parts{.objects = objects_,
+                     .nodes = *nodes_,
+                     .environment = *environment_,
+                     .streams = {.ledger = *streams_,
+                                 .ping_interval = std::chrono::seconds(options.stream_ping_seconds),
+                                 .guest_networks = parse_networks(options.guest_networks).value_or(std::vector<Cidr>()),
+                                 .guests_have_pods = options.guest_networks.empty()},
+                     .components = components_,
+                     .marks = options.marks});
   if (!options.handler_cert_file.empty() && options.journal == "on") peers_.emplace(peer_parts(options));
   journal_.emplace(ClusterJournal::Parts{.client = client_,
                                          .authorizer = reviews_,
@@ -456,7 +458,8 @@ ClusterPeers::Parts ClusterServer::peer_parts(const ClusterOptions& options) {
           .certificate_file = options.handler_cert_file,
           .key_file = options.handler_key_file,
           .authorities = [this] { return node_authorities(); },
-          .externally_managed = options.externally_managed};
+          .externally_managed = options.externally_managed,
+          .proof = replica_proof_};
 }
 
 // By which other replicas are known. One that cannot be read must not keep the front proxy out.
@@ -560,9 +563,11 @@ Result<void> ClusterServer::run(int bound) {
   ProcessSignals::Watch watch(signals_, std::chrono::hours(1), [this](int signal) { on_signal(signal); }, [] {});
   background_.core().post([this] {
     for (const auto& reflector : reflectors_) reflector->start(background_.core());
-    recording_ = Background(journal_->keep(background_.core()));
-    probing_ =
-        Background(api_health_.keep_asking(background_.core(), [this] { doubt_all(); }, [this] { refresh_all(); }));
+    Core& core = background_.core();
+    recording_ = Background(keep_running(core, "keeping the journal", [this, &core] { return journal_->keep(core); }));
+    probing_ = Background(keep_running(core, "asking for the API server's health", [this, &core] {
+      return api_health_.keep_asking(core, [this] { doubt_all(); }, [this] { refresh_all(); });
+    }));
   });
   if (page_) page_->start(background_.core());
   background_.start();

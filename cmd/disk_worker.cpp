@@ -1,5 +1,6 @@
 #include "disk_worker.h"
 
+#include <array>
 #include <charconv>
 #include <string>
 
@@ -9,12 +10,15 @@
 namespace vg::cmd {
 
 int run_disk_worker(std::span<const std::string_view> arguments) {
-  int socket = -1;
-  if (arguments.size() != 2) return exit_usage;
-  const std::string_view number = arguments[0];
-  if (std::from_chars(number.data(), number.data() + number.size(), socket).ec != std::errc() || socket < 0)
-    return exit_usage;
-  return disks::supervise_worker(socket, std::string(arguments[1]));
+  std::array<int, 2> handed_over{};
+  if (arguments.size() != handed_over.size() + 1) return exit_usage;
+  for (std::size_t i = 0; i < handed_over.size(); ++i) {
+    const std::string_view number = arguments[i];
+    if (std::from_chars(number.data(), number.data() + number.size(), handed_over[i]).ec != std::errc() ||
+        handed_over[i] < 0)
+      return exit_usage;
+  }
+  return disks::supervise_worker(handed_over[0], handed_over[1], std::string(arguments.back()));
 }
 
 }  // namespace vg::cmd

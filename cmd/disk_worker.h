@@ -8,7 +8,7 @@ namespace vg::cmd {
 
 inline constexpr std::string_view disk_worker_command = "disk-worker";
 
-// SOCKET FOLDER
+// SOCKET HEARTBEAT (both descriptors) FOLDER
 int run_disk_worker(std::span<const std::string_view> arguments);
 
 }  // namespace vg::cmd

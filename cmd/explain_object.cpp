@@ -226,7 +226,7 @@ std::unique_ptr<Gatherer> run_gatherer(const ExplainOptions& options, Result<voi
   auto gatherer = std::make_unique<Gatherer>(std::move(*access), options.ns);
   {
     Background task;
-    loop->post([&] { task = Background(make(*loop, *gatherer)); });
+    loop->post([&] { task = Background(or_end(make(*loop, *gatherer))); });
     loop->run();
   }
   gatherer->close();

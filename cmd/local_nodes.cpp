@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -16,9 +17,12 @@
 #include "auth/identify.h"
 #include "base/files.h"
 #include "base/handler_limits.h"
+#include "base/helper_limits.h"
 #include "base/log.h"
 #include "http/tcp.h"
+#include "local_guests.h"
 #include "node_keeper.h"
+#include "runtime_folder.h"
 
 namespace vg::cmd {
 namespace {
@@ -72,9 +76,19 @@ Result<std::unique_ptr<LocalNodes>> LocalNodes::start(const LocalNodesOptions& o
   std::unique_ptr<LocalNodes> nodes(new LocalNodes);
   nodes->options_ = options;
   if (auto made = make_folder(fs::path(options.state) / "nodes"); !made) return fail(made.error());
-  for (std::int64_t index = 1; index <= options.count; ++index) {
-    const std::string name = fmt::format("node{:02}", index);
+  std::vector<std::string> names;
+  for (std::int64_t index = 1; index <= options.count; ++index) names.push_back(fmt::format("node{:02}", index));
+  const LocalGuests guests(options.state, !options.libvirt.empty());
+  for (const std::string& name : guests.nodes_in_use()) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    log::warning("a node beyond --nodes still has guests; it is kept for them alone", {{"node", name}});
+    nodes->leaving_.push_back(name);
+  }
+  names.insert(names.end(), nodes->leaving_.begin(), nodes->leaving_.end());
+  for (const std::string& name : names) {
     if (auto made = make_folder(fs::path(options.state) / "nodes" / name); !made) return fail(made.error());
+    // Here, so that the server can be allowed to look into it (local_guests.h).
+    if (auto made = make_runtime_folder(options.state, name); !made) return fail(made.error());
     nodes->nodes_.push_back({.name = name, .address = {}, .listener = {}});
   }
   if (auto taken = nodes->take_addresses(); !taken) return fail(taken.error());
@@ -98,17 +112,19 @@ Result<void> LocalNodes::take_addresses() {
 }
 
 Result<void> LocalNodes::start_keeper(const disks::Descriptor& program) {
-  std::array<int, 2> ends{};
   const auto failed = [] {
     return fail(Status::internal_error(
         fmt::format("the process that looks after nodes cannot be started: {}", std::strerror(errno))));
   };
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return failed();
-  disks::Descriptor own(ends[0]), theirs(ends[1]);
+  auto ends = helpers::Channel::make_pair();
+  heartbeat_ = helpers::Heartbeat::make();
+  if (!ends || !heartbeat_) return failed();
+  std::vector<int> handed_over{ends->second.descriptor(), heartbeat_->descriptor(), program.get()};
   std::vector<std::string> arguments{"virtgate",
                                      std::string(node_keeper_command),
-                                     fmt::to_string(theirs.get()),
-                                     fmt::to_string(program.get()),
+                                     fmt::to_string(handed_over[0]),
+                                     fmt::to_string(handed_over[1]),
+                                     fmt::to_string(handed_over[2]),
                                      options_.state,
                                      options_.libvirt,
                                      fmt::to_string(options_.verbosity),
@@ -118,6 +134,7 @@ Result<void> LocalNodes::start_keeper(const disks::Descriptor& program) {
   for (const Node& node : nodes_) {
     arguments.push_back(node.name);
     arguments.push_back(fmt::to_string(node.listener.get()));
+    handed_over.push_back(node.listener.get());
   }
   std::vector<char*> raw;
   for (std::string& argument : arguments) raw.push_back(argument.data());
@@ -125,13 +142,11 @@ Result<void> LocalNodes::start_keeper(const disks::Descriptor& program) {
   const pid_t child = ::fork();
   if (child < 0) return failed();
   if (child == 0) {
-    ::fcntl(theirs.get(), F_SETFD, 0);
-    ::fcntl(program.get(), F_SETFD, 0);
-    for (const Node& node : nodes_) ::fcntl(node.listener.get(), F_SETFD, 0);
+    for (const int descriptor : handed_over) ::fcntl(descriptor, F_SETFD, 0);
     ::execv("/proc/self/exe", raw.data());
     ::_exit(1);
   }
-  keeper_ = std::move(own);
+  keeper_ = std::move(ends->first);
   for (Node& node : nodes_) node.listener.close();
   return {};
 }
@@ -189,24 +204,26 @@ std::vector<std::string> LocalNodes::names() const {
   return names;
 }
 
-void LocalNodes::begin(const std::string& url) const {
-  if (::send(keeper_.get(), url.data(), url.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(url.size()))
-    log::error("nodes cannot be started: the process that looks after them is gone; restart the server");
+void LocalNodes::begin(const std::string& url) {
+  if (const auto sent = keeper_.send({}, url); sent != helpers::Sent::yes)
+    log::error("nodes cannot be started; restart the server", {{"reason", text_of(sent)}});
 }
 
 // The keeper never says anything: a socket that can be read has ended.
 std::optional<std::string> LocalNodes::problem() const {
-  pollfd ended{keeper_.get(), POLLIN, 0};
-  if (::poll(&ended, 1, 0) <= 0) return std::nullopt;
-  return "the process that looks after nodes is gone; restart the server";
+  pollfd ended{keeper_.descriptor(), POLLIN, 0};
+  if (::poll(&ended, 1, 0) > 0) return "the process that looks after nodes is gone; restart the server";
+  if (heartbeat_->silent_for() > limits::helper_silence_told)
+    return "the process that looks after nodes does not answer; restart the server if that lasts";
+  return std::nullopt;
 }
 
 LocalNodes::~LocalNodes() {
   if (!keeper_) return;
-  ::shutdown(keeper_.get(), SHUT_WR);
-  pollfd ended{keeper_.get(), POLLIN, 0};
+  ::shutdown(keeper_.descriptor(), SHUT_WR);
+  pollfd ended{keeper_.descriptor(), POLLIN, 0};
   using std::chrono::milliseconds;
-  (void)::poll(&ended, 1, static_cast<int>(milliseconds(2 * limits::node_stop_deadline).count()));
+  (void)::poll(&ended, 1, static_cast<int>(milliseconds(2 * limits::helper_stop_deadline).count()));
 }
 
 }  // namespace vg::cmd

@@ -15,6 +15,8 @@
 
 #include "base/status.h"
 #include "disks/outcome.h"
+#include "helpers/channel.h"
+#include "helpers/heartbeat.h"
 #include "housekeeping/system_objects.h"
 #include "local/pki.h"
 
@@ -48,8 +50,10 @@ class LocalNodes {
   Result<void> keep_certificates(local::Pki& pki, local::Time now) const;
   std::vector<resources::HandlerPlace> handlers() const;
   std::vector<std::string> names() const;
+  // Those of them that an earlier start had and this one has not: kept for the guests that still run on them.
+  const std::vector<std::string>& leaving() const { return leaving_; }
   // The server listens there: nodes may start.
-  void begin(const std::string& url) const;
+  void begin(const std::string& url);
   // Why nodes are not looked after; nothing while they are.
   std::optional<std::string> problem() const;
 
@@ -64,7 +68,9 @@ class LocalNodes {
 
   LocalNodesOptions options_;
   std::vector<Node> nodes_;
-  disks::Descriptor keeper_;
+  std::vector<std::string> leaving_;
+  std::optional<helpers::Heartbeat> heartbeat_;  // of the process that looks after them
+  helpers::Channel keeper_;
 };
 
 // Where the files of the link between server and handlers are, in the server's pki folder.

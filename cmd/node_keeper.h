@@ -8,8 +8,8 @@ namespace vg::cmd {
 
 inline constexpr std::string_view node_keeper_command = "node-keeper";
 
-// SOCKET PROGRAM (both descriptors) STATE LIBVIRT VERBOSITY LOG-FORMAT SANDBOX BLOCKED-NETWORKS, then NAME LISTENER for
-// each node
+// SOCKET HEARTBEAT PROGRAM (all descriptors) STATE LIBVIRT VERBOSITY LOG-FORMAT SANDBOX BLOCKED-NETWORKS, then NAME
+// LISTENER for each node
 int run_node_keeper(std::span<const std::string_view> arguments);
 
 }  // namespace vg::cmd

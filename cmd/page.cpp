@@ -43,7 +43,10 @@ void Page::add_routes(server::Router& router, NodeLink& nodes) {
 }
 
 void Page::start(Core& core) {
-  core.post([this, &core] { keeping_ = Background(ui::keep_sessions(core, sessions_, check_)); });
+  core.post([this, &core] {
+    keeping_ = Background(keep_running(core, "ending sessions of the page",
+                                       [this, &core] { return ui::keep_sessions(core, sessions_, check_); }));
+  });
 }
 
 }  // namespace vg::cmd

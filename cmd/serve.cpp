@@ -45,6 +45,7 @@
 #include "listen_address.h"
 #include "local/pki.h"
 #include "local/state_folder.h"
+#include "local_guests.h"
 #include "local_nodes.h"
 #include "log_format.h"
 #include "memory.h"
@@ -67,8 +68,10 @@
 namespace vg::cmd {
 namespace {
 
-// Renewal begins a month before the end, so an hour more or less does not matter.
-constexpr std::chrono::hours renewal_interval{1};
+// How often it is looked whether a certificate has to be renewed: a host that was suspended for weeks, or whose clock
+// was set, has one that has ended already. After a failure the next attempt is later, so that the log stays readable.
+constexpr std::chrono::seconds renewal_look{1};
+constexpr std::chrono::minutes renewal_retry{1};
 constexpr std::string_view disks_folder = "disks";  // of the state folder
 
 struct ServeOptions {
@@ -81,7 +84,7 @@ struct ServeOptions {
   std::string libvirt = {};                // URI; empty: each node has a libvirt of its own
   std::string default_instancetypes = {};  // "true", "false", or empty: true unless api_only
   // Where clouds tell their machines secrets.
-  std::string import_blocked_networks = "169.254.0.0/16,fe80::/10";
+  std::string import_blocked_networks{metadata_word};
   NodeOptions node;
   ConfineOptions confine;
   std::string secrets_key_file;  // empty: Secrets are stored as they are
@@ -124,7 +127,8 @@ struct ServeOptions {
          "networks that guests are in, such as 10.0.0.0/8,fd00::/8: ports are forwarded to these and to no others "
          "(default any address that a guest can have, so neither loopback nor this host's own)"},
         {"import-blocked-networks", '\0', &import_blocked_networks, "NETWORKS",
-         "networks that images are never imported or pulled from, such as 169.254.0.0/16,127.0.0.0/8; empty: none"},
+         "networks that images are never imported or pulled from, such as metadata,127.0.0.0/8; metadata: link-local "
+         "addresses and those where clouds tell their hosts secrets; empty: none"},
         {"requestheader-client-ca-file", '\0', &requestheader_client_ca_file, "FILE",
          "authorities of front proxies: whom they name in X-Remote-User and X-Remote-Group is believed"},
         {"requestheader-allowed-names", '\0', &requestheader_allowed_names, "NAMES",
@@ -378,7 +382,8 @@ class Standalone {
                               .options = server::fair::default_options(allowed_cpus()),
                               .own_namespace = std::string(resources::kubevirt_namespace),
                               .holds_max = {limits::watches_max, limits::streams_max}}};
-  std::unique_ptr<LocalNodes> nodes_;          // null without --node libvirt
+  std::unique_ptr<LocalNodes> nodes_;  // null without --node libvirt
+  const LocalGuests guests_;
   std::unique_ptr<disks::WorkerAgent> disks_;  // null with --api-only
   std::unique_ptr<StandaloneApi> api_;
   std::unique_ptr<Subresources> subresources_;
@@ -392,6 +397,7 @@ class Standalone {
   otlp::Settings tracing_;
   std::string node_url_;  // under which nodes of this machine reach the server
   std::atomic<bool> stopping_{false};
+  Clock::Steady next_renewal_ = {};  // on the thread of the signals
 };
 
 bool is_below(const std::filesystem::path& file, const std::filesystem::path& folder) {
@@ -401,16 +407,22 @@ bool is_below(const std::filesystem::path& file, const std::filesystem::path& fo
 }
 
 // The files and folders that the server opens while it runs.
-sandbox::Needs needs_of(const ServeOptions& options, const ListenAddress& listen, const std::filesystem::path& state) {
-  return {.write_folders = {state.native()},
-          .read_files = {options.node.handler_cert_file, options.node.handler_key_file,
-                         options.requestheader_client_ca_file},
-          .listen_port = listen.port};
+sandbox::Needs needs_of(const ServeOptions& options, const ListenAddress& listen, const std::filesystem::path& state,
+                        const LocalNodes* nodes) {
+  sandbox::Needs needs{.write_folders = {state.native()},
+                       .read_files = {options.node.handler_cert_file, options.node.handler_key_file,
+                                      options.requestheader_client_ca_file},
+                       .listen_port = listen.port};
+  if (nodes)
+    for (const std::string& folder : LocalGuests::folders(state.native(), nodes->names()))
+      needs.read_files.push_back(folder + "/any");
+  return needs;
 }
 
 // Before the server gives up what the worker needs: it starts programs.
-Result<disks::Descriptor> start_disk_worker(const ServeOptions& options, const std::filesystem::path& state) {
-  if (options.api_only) return disks::Descriptor();
+Result<std::optional<disks::WorkerLink>> start_disk_worker(const ServeOptions& options,
+                                                           const std::filesystem::path& state) {
+  if (options.api_only) return std::nullopt;
   auto worker = disks::start_worker("virtgate", (state / disks_folder).native());
   if (!worker) return fail(Status::internal_error(worker.error().message));
   return std::move(*worker);
@@ -457,7 +469,8 @@ Standalone::Standalone(local::StateFolder folder, std::unique_ptr<local::Pki> pk
       runs_(options.api_only            ? Runs::nothing
             : options.node_kind.empty() ? Runs::housekeeping
                                         : Runs::controllers),
-      front_proxies_(front_proxies(options)) {}
+      front_proxies_(front_proxies(options)),
+      guests_(folder_.path().native(), !options.libvirt.empty()) {}
 
 Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& options, const ListenAddress& listen) {
   auto address = resolve(listen.host);
@@ -486,7 +499,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (!nodes) return fail(nodes.error());
   auto worker = start_disk_worker(options, folder->path());
   if (!worker) return fail(worker.error());
-  if (auto confined = confine(options.confine, needs_of(options, listen, folder->path())); !confined)
+  if (auto confined = confine(options.confine, needs_of(options, listen, folder->path(), nodes->get())); !confined)
     return fail(confined.error());
   if (auto may = store::check_state(folder->path()); !may) return fail(may.error());
   local::PkiOptions pki_options{.state = folder->path(), .hosts = served_hosts(listen), .server_url = listen.url()};
@@ -500,7 +513,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
     if (auto kept = made->nodes_->keep_certificates(*made->pki_, now(made->clock_)); !kept) return fail(kept.error());
   if (*worker)
     made->disks_ =
-        std::make_unique<disks::WorkerAgent>(std::move(*worker), made->clock_, options.import_blocked_networks);
+        std::make_unique<disks::WorkerAgent>(std::move(**worker), made->clock_, options.import_blocked_networks);
   made->node_url_ = local_url(listen, *address);
   made->place_ = {.url = listen.url(), .authority = std::string(made->pki_->authority_pem())};
   if (auto opened = made->open_api(options, listen, *address, std::move(cipher)); !opened) return fail(opened.error());
@@ -550,6 +563,7 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
        // Where others are the controllers, theirs counts.
        .quota_usages = api_only_ ? resources::QuotaKeeper::Usages::reported : resources::QuotaKeeper::Usages::kept,
        .local_nodes = nodes_ ? nodes_->names() : std::vector<std::string>(),
+       .leaving_nodes = nodes_ ? nodes_->leaving() : std::vector<std::string>(),
        .simulated_nodes = simulated_nodes(options)},
       clock_);
   if (!api) return fail(std::move(api.error()));
@@ -629,12 +643,11 @@ void Standalone::run(std::function<void()> started) {
   certificates_->start();
   if (disks_) disks_->start_listening();
   api_->start(server_->core(0), server_->core(allowed_cpus() - 1), runs_,
-              {.disks = disks_.get(), .nodes = &subresources_->nodes(), .place = place_});
+              {.disks = disks_.get(), .nodes = &subresources_->nodes(), .place = place_, .guests = &guests_});
   if (page_) page_->start(server_->core(0));
   server_->core(0).post(std::move(started));  // behind what the parts have posted
   if (nodes_) nodes_->begin(node_url_);
-  ProcessSignals::Watch watch(
-      signals_, renewal_interval, [this](int signal) { on_signal(signal); }, [this] { renew(); });
+  ProcessSignals::Watch watch(signals_, renewal_look, [this](int signal) { on_signal(signal); }, [this] { renew(); });
   server_->run();
   fairness_.stop();
   if (page_) page_->stop();
@@ -658,9 +671,12 @@ void Standalone::on_signal(int signal) {
 }
 
 void Standalone::renew() {
+  if (clock_.steady_now() < next_renewal_ || !pki_->is_due(now(clock_))) return;
   auto renewed = pki_->renew(now(clock_));
+  // Also where the present one is kept since the new one could not be written.
+  next_renewal_ = clock_.steady_now() + renewal_retry;
   if (!renewed) {
-    log::error("certificates could not be renewed; the next attempt is in an hour",
+    log::error("certificates could not be renewed; the next attempt is in a minute",
                {{"reason", renewed.error().message}});
     return;
   }

@@ -425,9 +425,9 @@ int simulate(const Options& options, const std::vector<std::string>& names, Outp
     loop->post([&] {
       std::vector<Key> keys;
       for (const std::string& name : names) keys.emplace_back(options.ns.empty() ? "default" : options.ns, name);
-      task = Background(
+      task = Background(or_end(
           options.watch ? begin_to_follow(*loop, simulator, std::set<std::string>(names.begin(), names.end()), outcome)
-                        : fake_once(*loop, simulator, options, std::move(keys), outcome));
+                        : fake_once(*loop, simulator, options, std::move(keys), outcome)));
     });
     loop->run();
     task = {};

@@ -229,6 +229,7 @@ Result<std::unique_ptr<StandaloneApi>> StandaloneApi::open(const StandaloneApiOp
   made->system_ = options.system;
   made->simulated_nodes_ = options.simulated_nodes;
   made->local_nodes_ = options.local_nodes;
+  made->leaving_nodes_ = options.leaving_nodes;
   made->api_->backend().marks = options.marks;
   made->api_->backend().fills_data_volumes = options.storage.has_value();
   made->add_token_documents(options.server_url);
@@ -251,8 +252,9 @@ void StandaloneApi::add_token_documents(std::string_view server_url) {
 void StandaloneApi::add_routes(server::Router& router, server::HealthRegistry& health) {
   api_->add_routes(router);
   const auto store = [this]() -> std::optional<std::string> {
-    if (store_->health().ok) return std::nullopt;
-    return "the store does not accept writes; see the log";
+    const StoreHealth now = store_->health();
+    if (now.ok) return std::nullopt;
+    return fmt::format("the store does not accept writes{}{}; see the log", now.shown.empty() ? "" : ": ", now.shown);
   };
   health.add("store", server::HealthScope::readiness, store);
   using enum server::HealthScope;
@@ -282,19 +284,22 @@ Task<void> StandaloneApi::keep_showing_health(Core& core) {
 // Nodes give a sign of life before anybody looks whether they are lost.
 Task<void> StandaloneApi::run_controllers(Core& core) {
   if (simulated_nodes_) co_await simulated::start_nodes(api_->backend(), core, *simulated_nodes_);
-  if (!local_nodes_.empty()) co_await expect_nodes(api_->backend(), core, local_nodes_);
+  if (!local_nodes_.empty()) co_await expect_nodes(api_->backend(), core, local_nodes_, leaving_nodes_);
   co_await engine_->run();
 }
 
 void StandaloneApi::start(Core& core, Core& event_core, Runs runs, Machine machine) {
   quotas_->start();
   core.post([this, &core, &event_core, runs, machine = std::move(machine)] {
-    tasks_.emplace_back(audit_->keep_flushing(core));
-    tasks_.emplace_back(journal_->keep_flushing(core));
-    if (metrics_ && health_) tasks_.emplace_back(keep_showing_health(core));
+    const auto keep = [this, &core](std::string what, std::function<Task<void>()> task) {
+      tasks_.emplace_back(keep_running(core, std::move(what), std::move(task)));
+    };
+    keep("flushing the audit log", [this, &core] { return audit_->keep_flushing(core); });
+    keep("flushing the journal", [this, &core] { return journal_->keep_flushing(core); });
+    if (metrics_ && health_) keep("showing health", [this, &core] { return keep_showing_health(core); });
     const resources::ControllerParts parts{.store = *store_, .commits = commits_, .core = core, .clock = clock_};
-    const auto run = [this](std::unique_ptr<resources::Controller> controller) {
-      tasks_.emplace_back(controllers_.emplace_back(std::move(controller))->run());
+    const auto run = [this, keep](std::unique_ptr<resources::Controller> controller) {
+      keep("housekeeping", [made = controllers_.emplace_back(std::move(controller)).get()] { return made->run(); });
     };
     run(resources::make_flow_controller(
         parts, {.classification = api_->flows(), .seats = metrics_ ? &resources::nominal_seats(*metrics_) : nullptr},
@@ -322,8 +327,9 @@ void StandaloneApi::start(Core& core, Core& event_core, Runs runs, Machine machi
                                                                      .nodes = machine.nodes,
                                                                      .place = machine.place,
                                                                      .events = events_.get(),
+                                                                     .guests = machine.guests,
                                                                      .elsewhere = elsewhere_.get()});
-    tasks_.emplace_back(run_controllers(core));
+    keep("running controllers", [this, &core] { return run_controllers(core); });
     running_engine_.store(engine_.get(), std::memory_order_release);
   });
 }

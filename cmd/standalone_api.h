@@ -59,6 +59,7 @@ struct StandaloneApiOptions {
   std::shared_ptr<const store::ValueCipher> cipher = nullptr;  // for Secrets in the store's file
   resources::QuotaKeeper::Usages quota_usages = resources::QuotaKeeper::Usages::kept;
   std::vector<std::string> local_nodes = {};                    // that will report, with controllers
+  std::vector<std::string> leaving_nodes = {};                  // of these, which take no guests any more
   std::optional<simulated::NodesOptions> simulated_nodes = {};  // with controllers; absent: others are the nodes
 };
 
@@ -74,6 +75,7 @@ struct Machine {
   DiskAgent* disks = nullptr;
   NodeLink* nodes = nullptr;
   controllers::ServerPlace place = {};
+  const GuestProcesses* guests = nullptr;
 };
 
 class StandaloneApi {
@@ -131,7 +133,7 @@ class StandaloneApi {
   std::optional<resources::SystemFacts> system_;
   std::vector<std::unique_ptr<resources::Controller>> controllers_;
   std::optional<simulated::NodesOptions> simulated_nodes_;
-  std::vector<std::string> local_nodes_;
+  std::vector<std::string> local_nodes_, leaving_nodes_;
   std::vector<controllers::Controller> rows_;  // those of the engine
   std::shared_ptr<engine::EventSink> events_;
   std::unique_ptr<engine::Elsewhere> elsewhere_;

@@ -54,7 +54,7 @@ Result<std::string> ask_for_code(kube::ClusterAccess access) {
   Result<std::string> code;
   {
     Background task;
-    loop->post([&] { task = Background(ask_and_stop(*loop, client, code)); });
+    loop->post([&] { task = Background(or_end(ask_and_stop(*loop, client, code))); });
     loop->run();
   }
   client.close();

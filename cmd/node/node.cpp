@@ -10,14 +10,18 @@
 #include <utility>
 
 #include "../memory.h"
+#include "../runtime_folder.h"
 #include "../signals.h"
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/handler_limits.h"
+#include "base/helper_limits.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "handler/place.h"
 #include "handler/server/service.h"
+#include "helpers/heartbeat.h"
 #include "http/certificates.h"
 #include "http/server.h"
 #include "kube/client.h"
@@ -26,7 +30,6 @@
 #include "kube/rate_limiter.h"
 #include "otlp/exporter.h"
 #include "parts.h"
-#include "runtime_folder.h"
 
 namespace vg::cmd {
 namespace {
@@ -99,8 +102,18 @@ class Node {
   std::unique_ptr<handler::Service> service_;
   std::unique_ptr<http::Server> server_;
   std::optional<http::CertificateWatcher> certificates_;  // lives on a core of the server, so it goes first
+  std::optional<helpers::Heartbeat> heartbeat_;
+  Background beating_;  // likewise
   std::atomic<bool> stopping_{false};
 };
+
+// A node whose loop stands still is replaced by whoever looks after it; guests do not notice.
+Task<void> beat(Core& core, helpers::Heartbeat& heartbeat) {
+  while (true) {
+    heartbeat.beat();
+    co_await core.sleep(limits::helper_beat_interval);
+  }
+}
 
 Result<std::unique_ptr<Node>> Node::create(const NodeProgramOptions& options) {
   auto place = place_of(options);
@@ -128,6 +141,8 @@ Result<std::unique_ptr<Node>> Node::create(const NodeProgramOptions& options) {
                               .hooks = node->parts_->hooks(),
                               .problem = [parts = node->parts_.get()] { return parts->problem(); },
                               .vsock_tls = [pki = node->place_.state + "/pki"] { return vsock_tls(pki); }});
+  if (options.heartbeat >= 0)
+    node->heartbeat_ = helpers::Heartbeat::open(Descriptor(static_cast<int>(options.heartbeat)));
   if (auto listening = node->listen(static_cast<int>(options.listener)); !listening) return fail(listening.error());
   node->parts_->follow(
       {.core = node->server_->core(0), .api = node->api_, .clock = node->clock_, .metrics = node->metrics_});
@@ -174,6 +189,7 @@ void Node::run() {
   log::info("the node runs", {{"node", place_.name}, {"sockets", place_.sockets}});
   return_start_up_memory();
   ProcessSignals::Watch watch(signals_, nothing_is_due, [this](int) { on_signal(); }, [] {});
+  if (heartbeat_) server_->core(0).post([this] { beating_ = Background(beat(server_->core(0), *heartbeat_)); });
   server_->run();
   service_->stop();
   parts_->stop();

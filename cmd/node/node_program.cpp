@@ -26,6 +26,7 @@ int run_node_program(std::span<const std::string_view> arguments) {
       {"server", '\0', &options.server, "URL", "where the server is"},
       {"libvirt", '\0', &options.libvirt, "URI", "the libvirt to use (default one that is started for this node)"},
       {"listener", '\0', &options.listener, "FD", "the socket on which the handler's paths are served"},
+      {"heartbeat", '\0', &options.heartbeat, "FD", "the page in which the node notes that it runs"},
       {"sandbox", '\0', &options.sandbox, "on|off|required", "confine libvirtd and QEMU to the files of guests"},
       {"import-blocked-networks", '\0', &options.blocked, "NETWORKS", "networks that no image is pulled from"},
       {"nodes", '\0', &options.nodes, "N", "how many nodes share the CPUs and the memory of this host"},

@@ -4,25 +4,29 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <charconv>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "../runtime_folder.h"
 #include "base/files.h"
 #include "base/hypervisor_limits.h"
 #include "base/log.h"
 #include "handler/agent/agent_data.h"
+#include "handler/place.h"
 #include "handler/sync/sync.h"
 #include "hypervisor/cgroups.h"
 #include "hypervisor/confinement.h"
 #include "hypervisor/daemon.h"
+#include "hypervisor/daemon_leftovers.h"
 #include "hypervisor/host_bridges.h"
 #include "hypervisor/libvirt.h"
 #include "hypervisor/reaper.h"
 #include "images/image_store.h"
-#include "runtime_folder.h"
+#include "node_sandbox.h"
+#include "sandbox/isolate.h"
 #include "sandbox/landlock.h"
 
 namespace vg::cmd {
@@ -110,15 +114,11 @@ class Parts final : public NodeParts {
         .drop = [this](const std::string& domain) { groups_->drop(domain); }};
   }
 
-  // Libvirt writes the process of a guest down.
   Result<void> keep(const std::string& domain, const guests::GroupLimits& wanted) {
-    const auto text =
-        read_file(fmt::format("{}/libvirt/qemu/run/{}.pid", place_.sockets, domain), limits::cgroup_file_bytes_max);
-    if (!text) return fail(text.error());
-    pid_t process = 0;
-    std::from_chars(text->data(), text->data() + text->size(), process);
-    if (process <= 1) return fail(Status::internal_error("the process of the guest is not known"));
-    return groups_->keep(domain, process,
+    const auto process = hypervisor::guest_process(fmt::format("{}/libvirt/qemu/run/{}.pid", place_.sockets, domain),
+                                                   domain, place_.sockets);
+    if (!process) return fail(Status::internal_error("the process of the guest is not known"));
+    return groups_->keep(domain, process->pid,
                          hypervisor::cgroup_files(wanted.cpu_milli, wanted.memory_bytes, wanted.cpu_request_milli));
   }
 
@@ -139,16 +139,26 @@ class Parts final : public NodeParts {
   std::unique_ptr<handler::Sync> sync_;
 };
 
+hypervisor::DaemonOptions daemon_options(const NodeParts::Options& options) {
+  return {.folder = options.place.state + "/libvirt",
+          .runtime = options.place.sockets,
+          .reached = {options.place.disks, options.place.state + "/shared"},
+          // The next process of this node starts another reaper.
+          .lost = [] { ::kill(::getpid(), SIGTERM); }};
+}
+
 // Rules are about what exists: the folders are made before.
 Result<hypervisor::GuestFolders> guest_folders(const NodeParts::Options& options) {
   const handler::NodePlace& place = options.place;
   hypervisor::GuestFolders folders{.write = {place.state + "/libvirt", place.state + "/guests",
-                                             options.state + "/nodes/capabilities", place.disks, place.sockets},
-                                   .read = {place.images}};
-  for (const std::string& path : folders.write) {
-    if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) continue;
-    return fail(Status::internal_error(fmt::format("cannot create {}: {}", path, std::strerror(errno))));
-  }
+                                             handler::moves_folder(place.sockets), place.disks, place.sockets},
+                                   .read = {place.images, place.state + "/shared", place.state + "/firmware"},
+                                   .load = hypervisor::guard_folders(daemon_options(options))};
+  for (const auto* some : {&folders.write, &folders.read})
+    for (const std::string& path : *some) {
+      if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) continue;
+      return fail(Status::internal_error(fmt::format("cannot create {}: {}", path, std::strerror(errno))));
+    }
   return folders;
 }
 
@@ -158,8 +168,13 @@ Result<std::vector<std::string>> reaper_words(const NodeParts::Options& options)
   if (!folders) return fail(folders.error());
   const auto mode = sandbox::parse_mode(options.sandbox);
   if (!mode) return fail(Status::bad_request("--sandbox: must be on, off or required"));
-  auto made = hypervisor::confine_guests(*mode, *folders, sandbox::landlock_abi(), hypervisor::bridges_allowed());
+  auto made = hypervisor::confine_guests(
+      *mode, *folders,
+      {.landlock_abi = sandbox::landlock_abi(),
+       .bridges = hypervisor::bridges_allowed(),
+       .why_not_isolated = sandbox::why_not_isolated(hypervisor::visible_to_guests(*folders))});
   if (!made) return fail(made.error());
+  if (!made->reach.empty()) log::warning("a guest that takes over its QEMU reaches others", {{"what", made->reach}});
   if (!made->missing.empty())
     log::warning("libvirtd and QEMU are not confined: a guest that takes over its QEMU reaches all files of this user",
                  {{"reason", made->missing}});
@@ -178,13 +193,19 @@ Result<std::unique_ptr<NodeParts>> NodeParts::open(const Options& options) {
   if (options.libvirt.empty()) {
     auto reaper = reaper_words(options);
     if (!reaper) return fail(reaper.error());
-    auto run = hypervisor::LibvirtDaemon::run({.folder = options.place.state + "/libvirt",
-                                               .runtime = options.place.sockets,
-                                               .capabilities = options.state + "/nodes/capabilities",
-                                               .reaper = std::move(*reaper)});
-    if (!run) return fail(run.error());
-    daemon = std::move(*run);
+    auto wanted = daemon_options(options);
+    wanted.reaper = std::move(*reaper);
+    auto prepared = hypervisor::LibvirtDaemon::prepare(wanted);
+    if (!prepared) return fail(prepared.error());
+    daemon = std::move(*prepared);
   }
+  if (auto confined = confine_node({.place = options.place,
+                                    .state = options.state,
+                                    .mode = sandbox::parse_mode(options.sandbox).value_or(sandbox::Mode::required)});
+      !confined)
+    return fail(confined.error());
+  if (daemon)
+    if (auto begun = daemon->begin(); !begun) return fail(begun.error());
   for (const char* part : {"", "/libvirt", "/libvirt/config/libvirt"})
     remove_unfinished_files(options.place.state + part);
   const std::string uri = daemon ? daemon->uri() : options.libvirt;
