@@ -12,6 +12,7 @@ from support.cluster import ADMIN, Cluster, Gateway, OF_VM, ZOE, make_authority,
 
 GROUP = "/apis/trace.virtgate.io"
 REQUESTS = f"{GROUP}/v1/namespaces/default/requests"
+BOSS = {"X-Remote-User": "boss", "X-Remote-Group": "admins"}  # may do everything, by a role
 
 
 class ClusterJournal(Cluster):
@@ -88,6 +89,11 @@ class Replicas(Cluster):
             replica.start()
             cls.addClassCleanup(replica.stop)
             cls.add_pod(f"virt-api-{number}", replica.host)
+        code, answer = cls.kube("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "admins"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "admins"}]})
+        assert code == 201, answer
 
     @classmethod
     def add_pod(cls, name, address):
@@ -97,7 +103,7 @@ class Replicas(Cluster):
         code, answer = cls.kube("PATCH", f"{cls.PODS}/{name}/status", {"status": {"phase": "Running", "podIP": address}}, {"Content-Type": "application/merge-patch+json"})
         assert code == 200, answer
 
-    def names(self, replica, user=ADMIN, query=""):
+    def names(self, replica, user=BOSS, query=""):
         code, text = replica.as_proxy("GET", REQUESTS + query, user)
         self.assertEqual(code, 200, text)
         return [(one["spec"]["name"], one["spec"]["subresource"]) for one in json.loads(text)["items"]]
@@ -115,17 +121,17 @@ class Replicas(Cluster):
             self.assertIsNone(replica.answer_headers["Warning"])
             self.assertEqual(self.names(replica, query="?fieldSelector=spec.name=a2"), [("a2", "start")])
             self.assertEqual(len(self.names(replica, query="?limit=2")), 2)
-        code, text = self.one.ask("GET", REQUESTS, headers={**ADMIN, "Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}, certificate="front")
+        code, text = self.one.ask("GET", REQUESTS, headers={**BOSS, "Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}, certificate="front")
         table = json.loads(text)
         self.assertEqual([row["cells"][2] for row in table["rows"] if "virtualmachines/start a" in row["cells"][2]], [f"update virtualmachines/start a{i}" for i in (1, 2, 3)])
 
     def test_one_is_found_wherever_it_is(self):
         self.start(self.two, "elsewhere")
         until("it is told", lambda: self.names(self.one, query="?fieldSelector=spec.name=elsewhere"))
-        name = json.loads(self.one.as_proxy("GET", REQUESTS + "?fieldSelector=spec.name=elsewhere", ADMIN)[1])["items"][0]["metadata"]["name"]
-        code, text = self.one.as_proxy("GET", f"{REQUESTS}/{name}", ADMIN)
+        name = json.loads(self.one.as_proxy("GET", REQUESTS + "?fieldSelector=spec.name=elsewhere", BOSS)[1])["items"][0]["metadata"]["name"]
+        code, text = self.one.as_proxy("GET", f"{REQUESTS}/{name}", BOSS)
         self.assertEqual((code, json.loads(text)["spec"]["name"]), (200, "elsewhere"), text)
-        self.assertEqual(self.one.as_proxy("GET", f"{REQUESTS}/none", ADMIN)[0], 404)
+        self.assertEqual(self.one.as_proxy("GET", f"{REQUESTS}/none", BOSS)[0], 404)
         self.assertEqual(self.one.as_proxy("GET", f"{REQUESTS}/{name}", ZOE)[0], 404)
 
     def test_rights_count_at_every_replica(self):
@@ -133,10 +139,10 @@ class Replicas(Cluster):
         self.assertEqual(self.names(self.one, ZOE, "?fieldSelector=spec.name=hidden"), [])
 
     def test_a_watch_tells_what_others_have(self):
-        version = json.loads(self.one.as_proxy("GET", REQUESTS, ADMIN)[1])["metadata"]["resourceVersion"]
+        version = json.loads(self.one.as_proxy("GET", REQUESTS, BOSS)[1])["metadata"]["resourceVersion"]
         connection = http.client.HTTPSConnection("127.0.0.1", self.one.port, context=self.one.context("front"), timeout=e2e.DEADLINE_S)
         self.addCleanup(connection.close)
-        connection.request("GET", f"{REQUESTS}?watch=1&resourceVersion={version}&fieldSelector=spec.subresource=start", headers=ADMIN)
+        connection.request("GET", f"{REQUESTS}?watch=1&resourceVersion={version}&fieldSelector=spec.subresource=start", headers=BOSS)
         answer = connection.getresponse()
         for replica, name in ((self.two, "w1"), (self.one, "w2"), (self.two, "w3")):
             self.start(replica, name)
@@ -157,17 +163,51 @@ class Replicas(Cluster):
         self.assertIn("virt-api-3", told)
         self.assertTrue(told.startswith("299 "), told)
 
+    def token(self, account):
+        accounts = "/api/v1/namespaces/kubevirt/serviceaccounts"
+        self.kube("POST", accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}})
+        code, answer = self.kube("POST", f"{accounts}/{account}/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+        self.assertEqual(code, 201, answer)
+        return {"Authorization": "Bearer " + answer["status"]["token"]}
+
     def test_only_replicas_ask_as_replicas(self):
-        asked = {**ADMIN, "X-Virtgate-Replica": "me"}
+        own = self.token("kubevirt-apiserver")
+        asked = {**BOSS, "X-Virtgate-Replica": "me"}
         for certificate in (None, "front"):
-            self.assertEqual(self.one.ask("GET", REQUESTS, headers=asked, certificate=certificate)[0], 401)
-        self.assertEqual(self.one.ask("GET", REQUESTS, headers=ADMIN, certificate="client")[0], 401, "a replica asks for somebody, and says that it is one")
-        self.assertEqual(self.one.ask("PUT", OF_VM + "none/start", headers=asked, certificate="client")[0], 401, "and only for requests")
+            self.assertEqual(self.one.ask("GET", REQUESTS, headers={**asked, **own}, certificate=certificate)[0], 401)
+        self.assertEqual(self.one.ask("GET", REQUESTS, headers={**BOSS, **own}, certificate="client")[0], 401, "a replica asks for somebody, and says that it is one")
+        self.assertEqual(self.one.ask("PUT", OF_VM + "none/start", headers={**asked, **own}, certificate="client")[0], 401, "and only for requests")
         with self.assertRaises(OSError):
-            self.one.ask("GET", REQUESTS, headers=asked, certificate="other")
+            self.one.ask("GET", REQUESTS, headers={**asked, **own}, certificate="other")
         self.start(self.two, "forwarded")
-        code, text = self.one.ask("GET", REQUESTS + "?fieldSelector=spec.name=forwarded", headers=asked, certificate="client")
+        code, text = self.one.ask("GET", REQUESTS + "?fieldSelector=spec.name=forwarded", headers={**asked, **own}, certificate="client")
         self.assertEqual((code, json.loads(text)["items"]), (200, []), "who is asked by a replica asks nobody")
+
+    def test_the_key_of_virt_handler_makes_no_replica(self):
+        """Every virt-handler has it, and with it one node that was taken over would read everything."""
+        self.start(self.one, "secret")
+        handler = self.token("kubevirt-handler")
+        for user in (ADMIN, BOSS):
+            for proof in ({}, handler, {"Authorization": "Bearer none"}, {"Authorization": "Basic YTpi"}):
+                code, text = self.one.ask("GET", REQUESTS, headers={**user, "X-Virtgate-Replica": "me", **proof}, certificate="client")
+                self.assertEqual(code, 401, text)
+
+    def test_a_peer_gives_nobody_the_groups_of_the_system(self):
+        self.start(self.one, "grouped")
+        own = {**self.token("kubevirt-apiserver"), "X-Virtgate-Replica": "me"}
+        query = REQUESTS + "?fieldSelector=spec.name=grouped"
+
+        def seen(user):
+            code, text = self.one.ask("GET", query, headers={**user, **own}, certificate="client")
+            self.assertEqual(code, 200, text)
+            return len(json.loads(text)["items"])
+        self.assertEqual(seen(BOSS), 1)
+        self.assertEqual(seen({**ADMIN, "X-Remote-User": "eve"}), 0)
+        self.assertIn("system:masters", self.listed_as_admin().answer_headers["Warning"], "who is one by that group is told")
+
+    def listed_as_admin(self):
+        self.names(self.one, ADMIN)
+        return self.one
 
 
 if __name__ == "__main__":

@@ -424,7 +424,7 @@ class KilledProcess(Scratch):
             server.kill()
 
 
-class FailingDisk(Scratch):
+class DiskCase(Scratch):
     def refused(self, code, body):
         status = json.loads(body)
         self.assertEqual((code, status["kind"], status["status"], status["code"]), (503, "Status", "Failure", 503), body)
@@ -437,6 +437,12 @@ class FailingDisk(Scratch):
         end = time.monotonic() + DEADLINE_S
         while not self.ready(client):
             self.assertLess(time.monotonic(), end, "the server does not become ready again: " + client.ask("GET", "/readyz?verbose")[1].decode())
+            time.sleep(0.02)
+
+    def await_not_ready(self, client):
+        end = time.monotonic() + DEADLINE_S
+        while self.ready(client):
+            self.assertLess(time.monotonic(), end, "the server says that it is ready")
             time.sleep(0.02)
 
     def try_everything(self, server, client, path, before):
@@ -456,6 +462,8 @@ class FailingDisk(Scratch):
     def check_kept(self, client, expected):
         self.assertEqual(self.listed(client, "maps")[0], expected)
 
+
+class FailingDisk(DiskCase):
     def test_a_disk_that_takes_nothing(self):
         server = self.server().start()
         client = self.client(server)
@@ -528,12 +536,25 @@ class FailingDisk(Scratch):
         self.check_kept(self.client(server.start()), expected)
         server.kill()
 
-    def test_a_file_system_that_is_full(self):
+    def mount_small(self):
         mounted = os.path.join(self.folder, "small")
         os.mkdir(mounted)
         if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "none", mounted], capture_output=True).returncode != 0:
             self.skipTest("a file system can be mounted only by root")
         self.addCleanup(subprocess.run, ["umount", "-l", mounted], check=True)
+        return mounted
+
+    def fill(self, ballast):
+        """Takes all the room that there is."""
+        with open(ballast, "ab", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+
+    def test_a_file_system_that_is_full(self):
+        mounted = self.mount_small()
         server = self.server(mounted).start()
         client, expected = self.client(server), {}
         ballast = os.path.join(mounted, "ballast")
@@ -541,12 +562,7 @@ class FailingDisk(Scratch):
             file.write(bytes(14 << 20))
         self.assertGreater(self.write_until_refused(server, expected), 0)
         self.check_kept(client, expected)
-        with open(ballast, "ab", buffering=0) as file:  # whatever a failed write gave back
-            try:
-                while file.write(bytes(4096)):
-                    pass
-            except OSError:
-                pass
+        self.fill(ballast)  # whatever a failed write gave back
         self.refused(*client.ask("POST", KINDS["maps"][2], document("maps", "refused", content(1, "x" * 20000))))
         self.assertFalse(self.ready(client))
         os.remove(ballast)
@@ -559,25 +575,48 @@ class FailingDisk(Scratch):
         self.check_kept(self.client(server.start()), expected)
         server.kill()
 
+    def test_a_full_file_system_takes_deletions_and_a_start(self):
+        mounted = self.mount_small()
+        server = self.server(mounted).start()
+        client, expected = self.client(server), {}
+        self.assertGreater(self.write_until_refused(server, expected), 0)
+        self.fill(os.path.join(mounted, "ballast"))
+        def delete(client, many):
+            for name in sorted(expected)[:many]:
+                code, body = client.ask("DELETE", f"{KINDS['maps'][2]}/{name}")
+                self.assertEqual(code, 200, body)
+                del expected[name]
+        delete(client, 10)
+        body = client.ask("GET", "/readyz")[1].decode()
+        self.assertIn("the disk is full; delete objects, or free space on it", body)
+        code, body = client.document("POST", KINDS["maps"][2], document("maps", "refused", content(1, "x")))
+        self.assertEqual(code, 503)
+        self.assertIn("to make room, delete objects", body["message"])
+        self.check_kept(client, expected)
+        self.fill(os.path.join(mounted, "more-ballast"))
+        server.kill()
+        with open(os.path.join(server.state, "lock"), "w"):
+            pass  # as if others had taken its block
+        self.fill(os.path.join(mounted, "last-ballast"))
+        client = self.client(server.start("/livez"))
+        self.check_kept(client, expected)
+        delete(client, len(expected))
+        self.check_kept(client, {})
+        self.await_ready(client)  # with the room that deletions made
+        code, body = client.ask("POST", KINDS["maps"][2], document("maps", "after", content(1, "x")))
+        self.assertEqual(code, 201, body)
+        server.kill()
+
     def test_a_start_elsewhere_while_the_file_system_is_full(self):
         """Another port means another kubeconfig and another Service kubernetes: they wait, what is stored is served."""
-        mounted = os.path.join(self.folder, "small")
-        os.mkdir(mounted)
-        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "none", mounted], capture_output=True).returncode != 0:
-            self.skipTest("a file system can be mounted only by root")
-        self.addCleanup(subprocess.run, ["umount", "-l", mounted], check=True)
+        mounted = self.mount_small()
         server = self.server(mounted).start()
         code, made = self.client(server).document("POST", KINDS["maps"][2], document("maps", "kept", content(1, "x")))
         self.assertEqual(code, 201, made)
         expected = {"kept": State(version_of(made), content(1, "x"))}
         server.kill()
         ballast = os.path.join(mounted, "ballast")
-        with open(ballast, "wb", buffering=0) as file:
-            try:
-                while file.write(bytes(4096)):
-                    pass
-            except OSError:
-                pass
+        self.fill(ballast)
         elsewhere = self.server(mounted)
         client = self.client(elsewhere.start("/livez"))
         self.check_kept(client, expected)
@@ -588,6 +627,38 @@ class FailingDisk(Scratch):
         with open(os.path.join(elsewhere.state, "admin.kubeconfig")) as file:
             self.assertIn(f":{elsewhere.port}", file.read())
         elsewhere.kill()
+
+
+class MissingFiles(DiskCase):
+    def test_a_state_folder_that_is_removed_while_clients_write(self):
+        server = self.server().start()
+        client = self.client(server)
+        code, first = client.document("POST", KINDS["maps"][2], document("maps", "first", content(0, "x")))
+        self.assertEqual(code, 201)
+        shutil.rmtree(server.state)
+        for number in range(3):
+            code, body = client.ask("POST", KINDS["maps"][2], document("maps", f"later-{number}", content(1, "x")))
+            self.refused(code, body)
+            self.assertNotIn(server.state, body.decode(), "where it is on the host is nothing for clients")
+        code, body = client.ask("GET", "/readyz")
+        self.assertEqual(code, 500)
+        self.assertIn("its files are gone", body.decode())
+        self.assertIn(os.path.join(server.state, "store.db"), server.errors(), "the log says which")
+        self.assertEqual(client.document("GET", KINDS["maps"][2] + "/first"), (200, first))
+        server.process.terminate()
+        self.assertEqual(server.process.wait(DEADLINE_S), 0)
+
+    def test_a_state_folder_that_is_moved_away_while_nobody_writes(self):
+        server = self.server().start()
+        client = self.client(server)
+        os.rename(server.state, server.state + "-away")
+        self.await_not_ready(client)
+        os.rename(server.state + "-away", server.state)
+        self.await_ready(client)
+        code, body = client.ask("POST", KINDS["maps"][2], document("maps", "after", content(1, "x")))
+        self.assertEqual(code, 201, body)
+        server.kill()
+        self.assertEqual(list(self.listed(self.client(server.start()), "maps")[0]), ["after"])
 
 
 if __name__ == "__main__":

@@ -439,7 +439,10 @@ class Kills(node.Node):
             finally:
                 self.keep_log()
         self.stop_all()
-        self.until("no process is left", lambda: not self.left_processes(), 30)
+        try:
+            self.until("no process is left", lambda: not self.left_processes(), 30)
+        except AssertionError as late:
+            raise AssertionError(f"still there: {self.left_processes()}") from late
         left = [path for path in sorted(self.files() - before) if not any(re.search(one, path[len(self.state):]) for one in MAY_STAY)]
         for kind, times in sorted(took.items()):
             print(f"{kind}: {len(times)} kills, statuses true after at most {max(times):.1f} s, on average {sum(times) / len(times):.1f} s")

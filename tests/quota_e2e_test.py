@@ -164,6 +164,26 @@ class KeptUsage(QuotaCase):
         self.ask("DELETE", path)
         self.secret("three")
 
+    def test_a_watch_that_is_cut_between_the_quotas_of_one_write_learns_of_the_others(self):
+        names = {"q-1", "q-2", "q-3", "q-4"}
+        for name in sorted(names):
+            self.quota(name, hard={"secrets": "10"})
+        version = self.ask("GET", self.at("resourcequotas"))["metadata"]["resourceVersion"]
+        self.secret("s")  # one write, which all four count
+        seen = []
+        for _ in names:
+            connection = self.server.connect()
+            self.addCleanup(connection.close)
+            connection.request("GET", self.at("resourcequotas", query=f"?watch=1&timeoutSeconds=10&resourceVersion={version}"), headers=self.server.as_admin())
+            line = connection.getresponse().readline()
+            connection.close()  # after one of them
+            self.assertTrue(line, f"the watch from {version} saw nothing more than {seen}")
+            found = json.loads(line)["object"]
+            seen.append(found["metadata"]["name"])
+            self.assertEqual(found["status"]["used"], {"secrets": "1"})
+            version = found["metadata"]["resourceVersion"]
+        self.assertEqual(sorted(seen), sorted(names))
+
     def test_a_dry_run_is_judged_and_not_counted(self):
         self.quota(hard={"secrets": "1"})
         self.secret("one", query="?dryRun=All")

@@ -265,20 +265,37 @@ class Gateway(cluster.Cluster):
             self.assertEqual(code, 401, text)
         self.assertEqual(self.kube("GET", cluster.VMS + "/kept")[1]["spec"]["runStrategy"], "Always")
 
+    def forward(self, name, address, port, protocol="tcp"):
+        """The code of a port-forward to a VMI whose first interface says that address."""
+        path = f"{faults.VMIS}/{name}"
+        found = self.kube("GET", path)[1]
+        code, answer = self.kube("PUT", path, {**found, "status": at(address)}, CONTROLLER)
+        self.assertEqual(code, 200, answer)
+        plain = socket.create_connection(("127.0.0.1", self.gateway.port), timeout=harness.DEADLINE_S)
+        with self.gateway.context("front").wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+            return upgrade(connection, f"{cluster.BASE}/namespaces/default/virtualmachineinstances/{name}/portforward/{port}/{protocol}", cluster.ADMIN)
+
+    def launcher(self, name, address):
+        """The pod that the VMI runs in, which has this address."""
+        pods, uid = "/api/v1/namespaces/default/pods", self.kube("GET", f"{faults.VMIS}/{name}")[1]["metadata"]["uid"]
+        owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": name, "uid": uid, "controller": True}
+        pod = self.made(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod-" + name, "labels": {"kubevirt.io/created-by": uid}, "ownerReferences": [owner]},
+                               "spec": {"nodeName": "node01", "containers": [{"name": "c", "image": "i"}]}})
+        code, answer = self.kube("PUT", f"{pods}/pod-{name}/status", {**pod, "status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}})
+        self.assertEqual(code, 200, answer)
+
     def test_nothing_is_dialled(self):
         guest = Listener()
         self.addCleanup(guest.close)
-        path = f"{faults.VMIS}/odd"
         self.made(faults.VMIS, vmi("odd"))
-        for address in ("127.0.0.1", "::ffff:127.0.0.1", "::1", "169.254.169.254"):
-            found = self.kube("GET", path)[1]
-            code, answer = self.kube("PUT", path, {**found, "status": at(address)}, CONTROLLER)
-            self.assertEqual(code, 200, answer)
+        addresses = ("127.0.0.1", "::ffff:127.0.0.1", "::1", "169.254.169.254")
+        for address in addresses:
+            self.assertEqual(self.forward("odd", address, guest.port), 500, "nobody vouches for it")
+        for number, address in enumerate(addresses):
+            self.made(faults.VMIS, vmi(f"odd{number}"))
+            self.launcher(f"odd{number}", address)
             for protocol in ("tcp", "udp"):
-                plain = socket.create_connection(("127.0.0.1", self.gateway.port), timeout=harness.DEADLINE_S)
-                with self.gateway.context("front").wrap_socket(plain, server_hostname="127.0.0.1") as connection:
-                    stream = f"{cluster.BASE}/namespaces/default/virtualmachineinstances/odd/portforward/{guest.port}/{protocol}"
-                    self.assertEqual(upgrade(connection, stream, cluster.ADMIN), 500, address)
+                self.assertEqual(self.forward(f"odd{number}", address, guest.port, protocol), 500, address)
         self.assertFalse(guest.reached())
 
     def test_a_status_of_ones_own_does_not_choose_the_guest(self):
@@ -292,6 +309,23 @@ class Gateway(cluster.Cluster):
         patch = json.loads(base64.b64decode(json.loads(text)["response"]["patch"]))
         status = next(step["value"] for step in patch if step["path"] == "/status")
         self.assertEqual([status.get(member) for member in ("interfaces", "VSOCKCID", "phase")], [None, None, "Pending"])
+
+
+class GuestsWithPods(Gateway):
+    """An operator says where guests are: there, too, the guest's agent does not choose one of them."""
+    flags = (*cluster.Cluster.flags, "--guest-networks", "127.0.0.0/8")
+
+    def test_nothing_is_dialled(self):
+        pod = Listener(address="127.0.0.2")
+        other = Listener(address="127.0.0.9", port=pod.port)
+        for listener in (pod, other):
+            self.addCleanup(listener.close)
+        self.made(faults.VMIS, vmi("led"))
+        self.launcher("led", "127.0.0.2")
+        for said in ("127.0.0.9", "127.0.0.2"):
+            self.assertEqual(self.forward("led", said, pod.port), 101, said)
+            self.assertTrue(pod.reached(), said)
+            self.assertFalse(other.reached(), said)
 
 
 def eviction(name):

@@ -4,11 +4,9 @@ import unittest
 
 import repository
 
-HEADERS = {"src/base/limits.h": "limits", "src/base/budgets.h": "budgets", "src/base/store_limits.h": "store_limits", "src/base/domain_limits.h": "limits", "src/base/offline_limits.h": "limits",
-           "src/base/controller_limits.h": "limits", "src/base/engine_limits.h": "limits", "src/base/policy_limits.h": "limits", "src/base/disk_limits.h": "limits",
-           "src/base/handler_limits.h": "limits", "src/base/node_limits.h": "limits", "src/base/image_limits.h": "limits",
-           "src/base/hypervisor_limits.h": "limits", "src/base/journal_limits.h": "limits", "src/base/audit_limits.h": "limits", "src/base/tracing_limits.h": "limits",
-           "src/base/ui_limits.h": "limits"}
+# Every header of limits, with the namespace that its names are in.
+HEADERS = {name: {"src/base/budgets.h": "budgets", "src/base/store_limits.h": "store_limits"}.get(name, "limits")
+           for name in repository.names() if re.fullmatch(r"src/base/(\w*limits|budgets)\.h", name)}
 UNITS = {"kib", "mib"}
 DEFINITION = re.compile(r"constexpr\s+[\w:<> ]+?\s(\w+)\s*(?:=|\{)")
 # A bound by its name: `x_max`, `x_deadline`, with the number behind it; one statement may define several.
