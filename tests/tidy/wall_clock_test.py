@@ -34,6 +34,7 @@ COMPARERS = {
     "src/controllers/migration/history.cpp": "back-off, kept in objects over restarts; never longer than it can be",
     "src/controllers/migration/status.cpp": "a timeout that begins with the object's creation; a step forward ends it early, as upstream's",
     "src/controllers/node/node.cpp": "the steady clock",
+    "src/controllers/nodes.cpp": "the steady clock",
     "src/controllers/nodes.h": "the steady clock",
     "src/controllers/pool/update.cpp": "since when a VM is not ready, kept in objects over restarts",
     "src/controllers/restore/running.cpp": "a timeout that begins with the object's creation; a step forward ends it early, as upstream's",
