@@ -78,6 +78,22 @@ class Contention(Scratch):
         self.assert_all({200}, self.at_once(work))
         self.assertEqual(len(self.read("patched")["data"]), CLIENTS * WRITES_EACH, "a patch was lost")
 
+    def test_a_large_object_is_written_by_many(self):
+        """Few requests at a time may work on much, and none of them waits in line for one that waits for its turn."""
+        self.make("large", data={"large": "x" * 900_000})
+
+        def work(client, connection):
+            codes = []
+            for i in range(5):
+                if client % 2:  # a large body comes with a turn already
+                    codes.append(self.ask(connection, "PATCH", f"{MAPS}/large", {"data": {"large": str(client) * 900_000}}, MERGE)[0])
+                else:
+                    codes.append(self.ask(connection, "PATCH", f"{MAPS}/large", {"data": {f"c{client}-{i}": "x"}}, MERGE)[0])
+            return codes
+
+        self.assert_all({200}, self.at_once(work, clients=8))
+        self.assertEqual(len(self.read("large")["data"]), 4 * 5 + 1, "a patch was lost")
+
     def test_applies_all_succeed(self):
         self.make("applied")
 

@@ -228,6 +228,8 @@ struct FairnessTest : ::testing::Test {
     });
     router->add(Access::authenticated, "GET", "/large", RouteClass::resource,
                 [this](Call& call) { return large(call); });
+    router->add(Access::authenticated, "GET", "/rest", RouteClass::resource,
+                [this](Call& call) { return large_after_rest(call); });
     router->add(Access::authenticated, "GET", "/watch", RouteClass::resource,
                 [this](Call& call) { return watch(call); });
   }
@@ -243,6 +245,15 @@ struct FairnessTest : ::testing::Test {
   }
   // Small as it came, but it goes over a large object.
   Task<void> large(Call& call) {
+    if (auto seated = co_await call.work_on(100'000); !seated) co_return call.refuse(seated.error());
+    co_await Park{waiting};
+    call.respond({.status = 200});
+  }
+  // Waits for others before it goes over a large object, and after it began with another one.
+  Task<void> large_after_rest(Call& call) {
+    if (auto seated = co_await call.work_on(100'000); !seated) co_return call.refuse(seated.error());
+    call.release_turn();
+    co_await Park{waiting};
     if (auto seated = co_await call.work_on(100'000); !seated) co_return call.refuse(seated.error());
     co_await Park{waiting};
     call.respond({.status = 200});
@@ -285,6 +296,25 @@ TEST_F(FairnessTest, SmallRequestsForLargeObjectsTakeTurnsAsLargeOnes) {
   ask("ann");
   EXPECT_THAT(waiting, SizeIs(4)) << "and what is small does not wait for it";
   while (!waiting.empty()) finish_one();
+  for (const auto& exchange : exchanges) EXPECT_EQ(exchange.answer.status, 200);
+  EXPECT_THAT(shown(), HasSubstr("virtgate_fairness_seats_in_use{class=\"users\"} 0"));
+}
+
+TEST_F(FairnessTest, WhoRestsLeavesTheTurnToOthersAndTakesANewOne) {
+  fair::Options options;
+  for (auto& kinds : options.levels) {
+    kinds.fill({.seats = 32, .queue_max = 32, .flow_queue_max = 32});
+    kinds[static_cast<std::size_t>(Kind::large)].seats = 2;
+  }
+  make(options);
+  ask("ann", "/rest");
+  ask("ann", "/large");
+  EXPECT_THAT(waiting, SizeIs(2)) << "the one that rests is in nobody's way";
+  finish_one();  // it wants to go on,
+  EXPECT_THAT(waiting, SizeIs(1)) << "and waits while the other one works";
+  finish_one();
+  EXPECT_THAT(waiting, SizeIs(1));
+  finish_one();
   for (const auto& exchange : exchanges) EXPECT_EQ(exchange.answer.status, 200);
   EXPECT_THAT(shown(), HasSubstr("virtgate_fairness_seats_in_use{class=\"users\"} 0"));
 }

@@ -163,12 +163,21 @@ Task<Result<std::string_view>> Call::wait_for_body(std::size_t limit) {
 }
 
 Task<Result<void>> Call::work_on(std::size_t bytes) {
+  if (std::exchange(has_released_turn_, false)) co_return co_await change_seat(fair::with_work(fair::Kind::waits, bytes));
   if (!seat_.taken()) co_return Result<void>();
   const fair::Kind needed = fair::with_work(seat_.kind(), bytes);
   if (needed == seat_.kind()) co_return Result<void>();
   payer_class_ = fair::Scheduler::class_of(*seat_.flow());
   payer_ = fair::Scheduler::user_of(*seat_.flow());
   co_return co_await change_seat(needed);
+}
+
+void Call::release_turn() {
+  if (!seat_.taken() || (seat_.kind() != fair::Kind::large && seat_.kind() != fair::Kind::heavy)) return;
+  payer_class_ = fair::Scheduler::class_of(*seat_.flow());
+  payer_ = fair::Scheduler::user_of(*seat_.flow());
+  seat_.leave();
+  has_released_turn_ = true;
 }
 
 // The seat it has stays its own until it has the other one, so a user's waiting requests are as few as before.

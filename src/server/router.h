@@ -96,6 +96,7 @@ class Call final : public WorkTurns {
   // As Exchange::stream_body. It has no seat from here on.
   Task<Result<void>> stream_body(http::BodySink take);
   Task<Result<void>> work_on(std::size_t bytes) override;
+  void release_turn() override;
   void respond(http::Response response);
   void refuse(const Status& status);
   // This request will be recorded. Before that nothing is noted: most requests only read.
@@ -135,6 +136,7 @@ class Call final : public WorkTurns {
   Fairness::Seat seat_;
   fair::Class payer_class_{};  // of whoever is asked by the router itself
   std::string payer_;
+  bool has_released_turn_ = false;
   std::unique_ptr<RequestNotes> notes_;
   // Here and not in a string: there are some for nearly every request.
   std::array<char, 151> answer_fields_;
