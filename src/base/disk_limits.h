@@ -59,8 +59,9 @@ inline constexpr std::size_t download_head_bytes_max = 64 * kib;
 inline constexpr int download_resumes_max = 20;
 // A connection on which nothing comes is given up.
 inline constexpr std::chrono::minutes download_silence_max{10};
-// spec storage DV-80: an attempt without progress ends. Less than so much within so long is no progress: a server that
-// sends a byte now and then would hold a slot for days. It goes on where it was, after a pause in which others have it.
+// spec storage DV-80: an attempt without progress ends, of an import and of the pull of a container disk. Less than so
+// much within so long is no progress: a server that sends a byte now and then would hold a slot for days. A download
+// goes on where it was, after a pause in which others have the slot.
 inline constexpr std::chrono::seconds download_window{60};
 inline constexpr std::int64_t download_window_bytes_min = std::int64_t{1} << 20;
 // How often the room that is left is looked at while others write, and how much is written by ourselves between two

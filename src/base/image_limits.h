@@ -31,10 +31,6 @@ inline constexpr std::size_t image_reference_bytes_max = 1024;
 inline constexpr std::size_t image_record_bytes_max = 64 * kib;
 // A pull that takes longer has stopped: at 2 MiB/s an image of 14 GiB comes in this time.
 inline constexpr std::chrono::hours image_pull_time_max{2};
-// Less than this over the time below is no pull: a registry that sends a byte now and then would hold a place for
-// hours.
-inline constexpr std::int64_t image_pull_bytes_per_second_min = 32 * kib;
-inline constexpr std::chrono::seconds image_rate_window{60};
 // How often somebody who waits for the pull of another looks whether it is over.
 inline constexpr std::chrono::milliseconds image_lock_look{100};
 // How long credentials that a registry has accepted are good for an image that is here without asking it again: over a

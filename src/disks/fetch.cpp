@@ -421,8 +421,8 @@ bool RateWatch::look(std::int64_t bytes, Time now) {
 }
 
 std::string too_slow() {
-  return fmt::format("the server is too slow: it sent less than {} bytes within {} s; the next attempt goes on there",
-                     limits::download_window_bytes_min, limits::download_window.count());
+  return fmt::format("the server is too slow: it sent less than {} KiB within {} s",
+                     limits::download_window_bytes_min / std::int64_t{limits::kib}, limits::download_window.count());
 }
 
 Outcome<bool> judge_transfer(const Transfer& done) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/image_limits.h"
-#include "images/registry_client.h"
 
 namespace vg::images {
 namespace {
@@ -48,18 +47,6 @@ TEST(Access, IsRememberedOfSoMany) {
   EXPECT_TRUE(may_use(record, "1", noon + limits::image_account_life));
   note_accepted(record, "new", noon + limits::image_account_life + minutes(2));
   EXPECT_EQ(record.accepted.size(), 1U);
-}
-
-TEST(PullRate, TooLittleWithinAMinuteIsNoPull) {
-  const PullRate::Time start{seconds(1000)};
-  const std::int64_t enough = 60 * limits::image_pull_bytes_per_second_min;
-  PullRate rate(start);
-  EXPECT_TRUE(rate.goes_on(0, start + seconds(59)));
-  EXPECT_TRUE(rate.goes_on(enough, start + seconds(60)));
-  EXPECT_TRUE(rate.goes_on(enough, start + seconds(119)));
-  EXPECT_FALSE(rate.goes_on(2 * enough - 1, start + seconds(120)));
-  PullRate slow(start);
-  EXPECT_FALSE(slow.goes_on(1, start + seconds(60)));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/image_limits.h"
 #include "disks/address.h"
+#include "disks/fetch.h"
 #include "disks/program.h"
 #include "disks/way_out.h"
 #include "images/tree.h"
@@ -114,15 +115,6 @@ std::string_view registry_of(std::string_view reference) {
   return is_host ? first : "docker.io";
 }
 
-bool PullRate::goes_on(std::int64_t bytes, Time now) {
-  if (now - since_ < limits::image_rate_window) return true;
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - since_).count();
-  const bool enough = bytes - before_ >= seconds * limits::image_pull_bytes_per_second_min;
-  before_ = bytes;
-  since_ = now;
-  return enough;
-}
-
 std::string RegistryClient::source() const { return at_mirror(request_.reference, request_.mirror); }
 
 // skopeo's options for a source have another name where there is a target, too.
@@ -174,7 +166,7 @@ Result<void> RegistryClient::bring(std::string_view digest) const {
   if (!way) return fail(Status::unavailable(fmt::format("{}: {}", what, way.error().message)));
   const std::int64_t room = room_in(work_.path());
   const std::string folder = fmt::format("{}/{}", work_.path(), skopeo_folder);
-  PullRate rate(std::chrono::steady_clock::now());
+  disks::RateWatch rate(std::chrono::steady_clock::now());
   disks::Program program{.command = std::move(*words),
                          .folder = work_.descriptor(),
                          .bytes_max = room,
@@ -184,11 +176,8 @@ Result<void> RegistryClient::bring(std::string_view digest) const {
                            if (auto wanted = is_wanted(stop_); !wanted) return wanted;
                            const std::int64_t bytes = bytes_in(folder);
                            if (bytes > room) return disks::failed(DiskError::no_space, "there is no room for it");
-                           if (rate.goes_on(bytes, std::chrono::steady_clock::now())) return {};
-                           return disks::failed(
-                               DiskError::pull,
-                               fmt::format("the registry sends less than {} KiB a second",
-                                           limits::image_pull_bytes_per_second_min / std::int64_t{limits::kib}));
+                           if (rate.look(bytes, std::chrono::steady_clock::now())) return {};
+                           return disks::failed(DiskError::pull, disks::too_slow());
                          }};
   return run_skopeo(program, what, *way);
 }

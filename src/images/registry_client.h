@@ -1,7 +1,6 @@
 // Registries, as the store asks them: by skopeo, in a work folder, with a way out that asks about each host.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <stop_token>
 #include <string>
@@ -20,19 +19,6 @@ inline constexpr const char* skopeo_folder = "skopeo";
 std::int64_t room_in(const std::string& folder);
 // "quay.io/a/b:1" -> quay.io; what has no host is of Docker's registry, as everywhere.
 std::string_view registry_of(std::string_view reference);
-
-// Whether enough comes: a registry that sends a byte now and then would hold a place for ever.
-class PullRate {
- public:
-  using Time = std::chrono::steady_clock::time_point;
-  explicit PullRate(Time start) : since_(start) {}
-  // `bytes`: of all that came so far.
-  bool goes_on(std::int64_t bytes, Time now);
-
- private:
-  Time since_;
-  std::int64_t before_ = 0;
-};
 
 class RegistryClient {
  public:
