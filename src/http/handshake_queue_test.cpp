@@ -3,13 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <functional>
 #include <list>
 #include <string>
 
 #include "base/background.h"
 #include "base/task.h"
+#include "http/manual_core.h"
 
 namespace vg::http {
 namespace {
@@ -17,28 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 
-// Runs what was posted when the test says so.
-class HandshakeCore final : public Core {
- public:
-  void post(std::move_only_function<void()> fn) override { posted.push_back(std::move(fn)); }
-  Task<void> sleep(std::chrono::milliseconds) override { co_return; }
-  unsigned index() const override { return 0; }
-  bool here() const override { return true; }
-
-  // Until the next step may be done.
-  void run_rounds() {
-    for (int i = 0; i < HandshakeQueue::rounds_between_steps && !posted.empty(); ++i) {
-      auto next = std::move(posted.front());
-      posted.pop_front();
-      next();
-    }
-  }
-
-  std::deque<std::move_only_function<void()>> posted;
-};
-
 struct HandshakeQueueTest : testing::Test {
-  HandshakeCore core;
+  test::ManualCore core;
   HandshakeQueue queue{core};
   std::vector<std::uint64_t> went;
   std::list<Background> handshakes;
@@ -49,6 +28,10 @@ struct HandshakeQueueTest : testing::Test {
       went.push_back(source);
       queue.charge(source, cost);
     }
+  }
+  // Until the next step may be done.
+  void run_rounds() {
+    for (int i = 0; i < HandshakeQueue::rounds_between_steps && core.posted() > 0; ++i) core.run_one();
   }
   void begin(std::uint64_t source, HandshakeQueue::Cost cost = 1ms, int steps = 1) {
     handshakes.emplace_back(shake(source, cost, steps));
@@ -61,16 +44,15 @@ TEST_F(HandshakeQueueTest, OneStepEachTimeTheLoopComesRound) {
   begin(1);
   begin(1);
   EXPECT_EQ(queue.waiting(), 2u);
-  ASSERT_EQ(core.posted.size(), 1u);
-  core.posted.front()();
-  core.posted.pop_front();
+  ASSERT_EQ(core.posted(), 1u);
+  core.run_one();
   EXPECT_THAT(went, ElementsAre(1)) << "requests go first";
-  core.run_rounds();
+  run_rounds();
   EXPECT_THAT(went, ElementsAre(1, 1));
-  core.run_rounds();
+  run_rounds();
   EXPECT_THAT(went, ElementsAre(1, 1, 1));
-  core.run_rounds();
-  EXPECT_TRUE(core.posted.empty());
+  run_rounds();
+  EXPECT_EQ(core.posted(), 0u);
   begin(2);
   EXPECT_THAT(went, ElementsAre(1, 1, 1, 2)) << "at once again";
 }
@@ -78,7 +60,7 @@ TEST_F(HandshakeQueueTest, OneStepEachTimeTheLoopComesRound) {
 TEST_F(HandshakeQueueTest, ASourceWithManyDoesNotHoldUpOneWithOne) {
   for (int i = 0; i < 100; ++i) begin(1);
   begin(2);
-  core.run_rounds();
+  run_rounds();
   EXPECT_THAT(went, ElementsAre(1, 2));
 }
 
@@ -86,7 +68,7 @@ TEST_F(HandshakeQueueTest, TimeIsSharedAndNotTheNumberOfSteps) {
   begin(3);  // keeps the queue busy until the others wait
   for (int i = 0; i < 20; ++i) begin(1, 10ms);
   for (int i = 0; i < 20; ++i) begin(2, 1ms);
-  for (int i = 0; i < 22; ++i) core.run_rounds();
+  for (int i = 0; i < 22; ++i) run_rounds();
   EXPECT_EQ(std::ranges::count(went, 1u), 2);
   EXPECT_EQ(std::ranges::count(went, 2u), 20) << "ten cheap ones for each dear one";
 }
@@ -98,7 +80,7 @@ TEST_F(HandshakeQueueTest, ManySourcesDoNotKeepOneAwayForEver) {
   for (std::uint64_t other = 2; std::ranges::count(went, 1u) < 3; ++other) {
     ASSERT_LT(other, 20u);
     begin(other);
-    core.run_rounds();
+    run_rounds();
   }
 }
 
@@ -108,8 +90,8 @@ TEST_F(HandshakeQueueTest, ConnectionsThatGoAwayLeaveTheQueue) {
   begin(2);
   handshakes.clear();
   EXPECT_EQ(queue.waiting(), 0u);
-  core.run_rounds();
-  EXPECT_TRUE(core.posted.empty());
+  run_rounds();
+  EXPECT_EQ(core.posted(), 0u);
   EXPECT_EQ(queue.sources(), 0u);
 }
 
@@ -118,10 +100,10 @@ TEST_F(HandshakeQueueTest, RemembersFewSourcesThatAreGone) {
   for (std::uint64_t source = 2; source < 2000; ++source) {
     begin(source, 1us);
     begin(source + 1, 1us);
-    core.run_rounds();
-    core.run_rounds();
+    run_rounds();
+    run_rounds();
     begin(1, 1ms);
-    core.run_rounds();
+    run_rounds();
   }
   EXPECT_LT(queue.sources(), 200u);
 }

@@ -2,30 +2,16 @@
 
 #include <gmock/gmock.h>
 
-#include <deque>
 #include <optional>
 #include <stdexcept>
 #include <string>
+
+#include "http/manual_core.h"
 
 namespace vg::http {
 namespace {
 
 using ::testing::ElementsAre;
-
-// Runs what is posted when the test says so.
-class HandCore final : public Core {
- public:
-  void post(std::move_only_function<void()> fn) override { posted_.push_back(std::move(fn)); }
-  Task<void> sleep(std::chrono::milliseconds) override { co_return; }
-  unsigned index() const override { return 0; }
-  bool here() const override { return true; }
-  void run() {
-    for (; !posted_.empty(); posted_.pop_front()) posted_.front()();
-  }
-
- private:
-  std::deque<std::move_only_function<void()>> posted_;
-};
 
 // Tasks that wait until the test lets them go on.
 struct Held {
@@ -61,7 +47,7 @@ class SideBySideTest : public ::testing::Test {
     }(*this, count, width));
   }
 
-  HandCore core_;
+  test::ManualCore core_;
   Held held_;
   std::optional<Background> task_;
   bool ended_ = false;

@@ -1,86 +1,19 @@
-// For tests: a core without a thread and connected streams without sockets, so that every step of a conversation can be
-// called and looked at.
+// For tests: connected streams without sockets, so that every step of a conversation can be called and looked at.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <coroutine>
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "base/core.h"
 #include "base/stream.h"
+#include "http/manual_core.h"
 
 namespace vg::http::test {
-
-// Runs what is posted when told to, in a time that only moves when told to.
-class ManualCore final : public Core {
- public:
-  void post(std::move_only_function<void()> fn) override { posted_.push_back(std::move(fn)); }
-  Task<void> sleep(std::chrono::milliseconds time) override { co_await Sleeper(*this, now_ + time); }
-  unsigned index() const override { return 0; }
-  bool here() const override { return true; }
-
-  // Until nothing happens any more without time passing.
-  void run() {
-    for (;;) {
-      if (!posted_.empty()) {
-        auto fn = std::move(posted_.front());
-        posted_.pop_front();
-        fn();
-      } else if (!sleepers_.empty() && sleepers_.begin()->first <= now_) {
-        sleepers_.begin()->second->wake();
-      } else {
-        return;
-      }
-    }
-  }
-  void advance(std::chrono::milliseconds time) {
-    const auto until = now_ + time;
-    run();
-    while (!sleepers_.empty() && sleepers_.begin()->first <= until) {
-      now_ = sleepers_.begin()->first;
-      run();
-    }
-    now_ = until;
-  }
-  std::size_t sleeping() const { return sleepers_.size(); }
-
- private:
-  class Sleeper {
-   public:
-    Sleeper(ManualCore& core, std::chrono::milliseconds until) : core_(core), until_(until) {}
-    ~Sleeper() {
-      if (queued_) core_.sleepers_.erase(place_);
-    }
-    bool await_ready() const { return false; }
-    void await_suspend(std::coroutine_handle<> coroutine) {
-      coroutine_ = coroutine;
-      place_ = core_.sleepers_.emplace(until_, this);
-      queued_ = true;
-    }
-    void await_resume() const {}
-    void wake() {
-      core_.sleepers_.erase(place_);
-      queued_ = false;
-      coroutine_.resume();
-    }
-
-   private:
-    ManualCore& core_;
-    std::chrono::milliseconds until_;
-    std::multimap<std::chrono::milliseconds, Sleeper*>::iterator place_;
-    bool queued_ = false;
-    std::coroutine_handle<> coroutine_;
-  };
-
-  std::deque<std::move_only_function<void()>> posted_;
-  std::multimap<std::chrono::milliseconds, Sleeper*> sleepers_;
-  std::chrono::milliseconds now_{0};
-};
 
 // One end of a connection; the other end is its peer. Bytes between them are bounded by the capacity, as a socket's
 // are.

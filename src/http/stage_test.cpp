@@ -3,35 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <functional>
 #include <optional>
 
 #include "base/background.h"
 #include "base/task.h"
+#include "http/manual_core.h"
 
 namespace vg::http {
 namespace {
 
+using test::ManualCore;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-// Runs what was posted when the test says so.
-class ManualCore final : public Core {
- public:
-  void post(std::move_only_function<void()> fn) override { posted.push_back(std::move(fn)); }
-  Task<void> sleep(std::chrono::milliseconds) override { co_return; }
-  unsigned index() const override { return 0; }
-  bool here() const override { return true; }
-
-  void run_one() {
-    auto next = std::move(posted.front());
-    posted.pop_front();
-    next();
-  }
-
-  std::deque<std::move_only_function<void()>> posted;
-};
 
 struct StageTest : testing::Test {
   ManualCore core;
@@ -49,17 +32,17 @@ struct StageTest : testing::Test {
 TEST_F(StageTest, ThoseWhoMeetGoOnTogetherInTheOrderTheyCame) {
   Background one(pass(1)), two(pass(2));
   EXPECT_THAT(passed, IsEmpty());
-  ASSERT_EQ(core.posted.size(), 1u);
+  ASSERT_EQ(core.posted(), 1u);
   core.run_one();
   EXPECT_THAT(passed, ElementsAre(1, 2));
-  EXPECT_TRUE(core.posted.empty());
+  EXPECT_EQ(core.posted(), 0u);
 }
 
 TEST_F(StageTest, WhoComesBackWaitsForTheNextTime) {
   Background one(pass(1, 2)), two(pass(2));
   core.run_one();
   EXPECT_THAT(passed, ElementsAre(1, 2));
-  ASSERT_EQ(core.posted.size(), 1u);
+  ASSERT_EQ(core.posted(), 1u);
   core.run_one();
   EXPECT_THAT(passed, ElementsAre(1, 2, 1));
 }
@@ -72,7 +55,7 @@ TEST_F(StageTest, OneTooManyTakesAllAlong) {
   core.run_one();  // posted for the first, finds nobody
   EXPECT_EQ(passed.size(), 4u);
   Background five(pass(5));
-  ASSERT_EQ(core.posted.size(), 1u);
+  ASSERT_EQ(core.posted(), 1u);
   core.run_one();
   EXPECT_THAT(passed, ElementsAre(1, 2, 3, 4, 5));
 }
