@@ -11,25 +11,11 @@
 #include <system_error>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/random.h"
 
 namespace vg {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  explicit operator bool() const { return fd_ >= 0; }
-  int get() const { return fd_; }
-  // False with errno: on some file systems a write only fails here.
-  bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
 
 // Reads errno: call it before anything else that may set it.
 Failed failed(std::string_view what, const std::string& path) {

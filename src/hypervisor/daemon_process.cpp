@@ -27,10 +27,6 @@ Failed system_failed(std::string_view what) {
   return fail(Status::internal_error(fmt::format("{}: {}", what, std::generic_category().message(error))));
 }
 
-File::~File() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 namespace {
 
 constexpr int peer_pidfd = 77;  // SO_PEERPIDFD of Linux 6.5, which the C library does not know yet

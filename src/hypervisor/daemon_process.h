@@ -4,32 +4,14 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/status.h"
 
 namespace vg::hypervisor {
 
-class File {
- public:
-  File() = default;
-  explicit File(int fd) : fd_(fd) {}
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File();
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
+using File = Descriptor;
 
 struct Process {
   int pid = 0;
