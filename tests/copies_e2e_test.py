@@ -14,7 +14,6 @@ import signal
 import subprocess
 import tarfile
 import tempfile
-import time
 import unittest
 
 from support import serve as e2e
@@ -48,16 +47,6 @@ class Copies(e2e.Scratch):
     def good(self, answer):
         self.assertIn(answer[0], (200, 201, 202), answer[1])
         return answer[1]
-
-    def until(self, what, holds):
-        deadline = time.monotonic() + DEADLINE_S
-        while True:
-            found = holds()
-            if found:
-                return found
-            if time.monotonic() > deadline:
-                self.fail(f"{what} did not come; {self.one.errors()[-3000:]}")
-            time.sleep(0.05)
 
     def until_status(self, path, holds):
         seen = {}

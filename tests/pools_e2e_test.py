@@ -5,12 +5,10 @@ VIRTGATE_BINARY names the program. Every wait is for an event, with a deadline.
 """
 import json
 import os
-import time
 import unittest
 
 from support import serve as e2e
 
-DEADLINE_S = 60
 POOLS = "/apis/pool.kubevirt.io/v1beta1/namespaces/default/virtualmachinepools"
 VMS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
 VOLUMES = "/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes"
@@ -26,13 +24,6 @@ class Pools(e2e.Scratch):
     def ask(self, method, path, body=None, kind="application/json"):
         code, _, text = self.one.ask(method, path, body=None if body is None else json.dumps(body), headers=self.one.as_admin(**{"Content-Type": kind}))
         return code, json.loads(text) if text else None
-
-    def until(self, what, holds):
-        end = time.monotonic() + DEADLINE_S
-        while not (found := holds()):
-            self.assertLess(time.monotonic(), end, f"{what} did not come; {self.one.errors()[-2000:]}")
-            time.sleep(0.05)
-        return found
 
     def pool(self, **strategy):
         vm = {"runStrategy": "Halted", "dataVolumeTemplates": [{"metadata": {"name": "root"}, "spec": {"source": {"blank": {}}, "storage": STORAGE}}], "template": {"spec": {

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 import unittest
 
 from support import serve as e2e
@@ -53,15 +52,6 @@ class Simulate(e2e.Scratch):
         done = subprocess.run(self.command(*arguments), capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
-
-    def until(self, what, holds):
-        deadline = time.monotonic() + DEADLINE_S
-        while True:
-            found = holds()
-            if found:
-                return found
-            self.assertLess(time.monotonic(), deadline, "not in time: " + what)
-            time.sleep(0.02)
 
     def phase(self, name):
         code, vmi = self.ask("GET", f"{VMIS}/{name}")

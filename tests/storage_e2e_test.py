@@ -19,7 +19,6 @@ import subprocess
 import tarfile
 import tempfile
 import threading
-import time
 import unittest
 
 from support import serve as e2e
@@ -160,16 +159,6 @@ class Storage(e2e.Scratch):
     def good(self, answer):
         self.assertIn(answer[0], (200, 201, 202), answer[1])
         return answer[1]
-
-    def until(self, what, holds):
-        deadline = time.monotonic() + DEADLINE_S
-        while True:
-            found = e2e.looked(holds)
-            if found:
-                return found
-            if time.monotonic() > deadline:
-                self.fail(f"{what} did not come; {self.one.errors()[-2000:]}")
-            time.sleep(0.05)
 
     def volume(self, name, source, size="8Mi", **more):
         spec = {"source": source, "storage": {"resources": {"requests": {"storage": size}}}, **more.pop("spec", {})}

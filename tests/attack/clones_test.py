@@ -5,12 +5,10 @@ The attacker has the ClusterRole edit in `mine`; what they want is in the PVC `t
 """
 import json
 import os
-import time
 import unittest
 
 from harness import Attack
 
-DEADLINE_S = 60
 MIB = 1 << 20
 TREASURE = b"what only the victim may read"
 CORE, CDI = "/api/v1/namespaces", "/apis/cdi.kubevirt.io/v1beta1/namespaces"
@@ -99,13 +97,6 @@ class Clones(Attack):
 
     def marks(self, claim):
         return ((self.get(f"{CLAIMS}/{claim}") or {}).get("metadata") or {}).get("annotations") or {}
-
-    def until(self, what, holds):
-        end = time.monotonic() + DEADLINE_S
-        while not (found := holds()):
-            self.assertLess(time.monotonic(), end, f"{what} did not come; {self.one.errors()[-2000:]}")
-            time.sleep(0.05)
-        return found
 
     def disk(self, namespace, claim):
         return os.path.join(self.state, "disks", namespace, claim, "disk.img")

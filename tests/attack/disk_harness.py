@@ -89,13 +89,6 @@ class DiskAttack(Attack):
         self.addCleanup(end)
         return f"http{'s' if context else ''}://127.0.0.1:{server.server_port}/"
 
-    def until(self, what, holds, deadline_s=DEADLINE_S):
-        deadline = time.monotonic() + deadline_s
-        while not (found := holds()):
-            self.assertLess(time.monotonic(), deadline, f"{what} never came; {self.one.errors()[-2000:]}")
-            time.sleep(0.05)
-        return found
-
     def volume(self, ns, name, source, size="8Mi", **spec):
         return self.must("POST", volumes(ns), {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume", "metadata": {"name": name}, "spec": {
             "source": source, "storage": {"resources": {"requests": {"storage": size}}}, **spec}})

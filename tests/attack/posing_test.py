@@ -3,12 +3,10 @@
 
 VIRTGATE_BINARY names the program.
 """
-import time
 import unittest
 
 from harness import Attack
 
-DEADLINE_S = 60
 KUBEVIRT = "/apis/kubevirt.io/v1/namespaces/mine"
 VMS, VMIS, SETS = f"{KUBEVIRT}/virtualmachines", f"{KUBEVIRT}/virtualmachineinstances", f"{KUBEVIRT}/virtualmachineinstancereplicasets"
 POOLS = "/apis/pool.kubevirt.io/v1beta1/namespaces/mine/virtualmachinepools"
@@ -28,13 +26,6 @@ class Posing(Attack):
         super(Attack, self).setUp()
         self.one = self.server("--mark-objects", role=("--node", "external")).start()
         self.namespace("mine")
-
-    def until(self, what, holds):
-        end = time.monotonic() + DEADLINE_S
-        while not (found := holds()):
-            self.assertLess(time.monotonic(), end, f"{what} did not come; {self.one.errors()[-2000:]}")
-            time.sleep(0.05)
-        return found
 
     def made_by(self, kind):
         return self.until(f"the VMI of a {kind}", lambda: [vmi for vmi in self.must("GET", VMIS)["items"] if any(

@@ -39,12 +39,6 @@ class Uploading(Attack):
             self.namespace(ns)
             self.tokens[ns] = self.user(ns, "user", UPLOADERS)
 
-    def until(self, what, holds):
-        deadline = time.monotonic() + DEADLINE_S
-        while not holds():
-            self.assertLess(time.monotonic(), deadline, f"{what} never came")
-            time.sleep(0.02)
-
     def volume(self, ns, name, source=None, size="1Mi", **more):
         spec = {"storage": {"resources": {"requests": {"storage": size}}}, **more}
         if source is not None:

@@ -254,6 +254,15 @@ class Scratch(unittest.TestCase):
         self.addCleanup(server.clean_up)
         return server
 
+    def until(self, what, holds, deadline_s=60):
+        """What it gives, once it gives something."""
+        deadline = time.monotonic() + deadline_s
+        while not (found := looked(holds)):
+            said = self.one.errors()[-3000:] if hasattr(self, "one") else ""
+            self.assertLess(time.monotonic(), deadline, f"{what} did not come; {said}")
+            time.sleep(0.02)
+        return found
+
     def status(self, answer, code, reason):
         self.assertEqual(answer[0], code, answer[2])
         self.assertEqual(answer[1]["Content-Type"], "application/json")

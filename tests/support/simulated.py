@@ -1,6 +1,5 @@
 """A server with simulated nodes, and what its VMs have come to. Every wait is for an event, with a deadline."""
 import json
-import time
 
 from support import serve as e2e
 
@@ -43,15 +42,6 @@ class Simulated(e2e.Scratch):
                 "domain": {"memory": {"guest": "64Mi"}, "devices": {"interfaces": [{"name": "default", "masquerade": {}}]}},
                 "networks": [{"name": "default", "pod": {}}],
                 "volumes": [{"name": "root", "containerDisk": {"image": "example/disk:1"}}, *volumes], **(spec or {})}}}})
-
-    def until(self, what, holds):
-        deadline = time.monotonic() + DEADLINE_S
-        while True:
-            found = e2e.looked(holds)
-            if found:
-                return found
-            self.assertLess(time.monotonic(), deadline, f"not in time: {what}\n{self.one.errors()[-3000:]}")
-            time.sleep(0.02)
 
     def get(self, path):
         code, found = self.ask("GET", path)
