@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "admission/trusted_accounts.h"
@@ -25,10 +26,13 @@ const json::Array* owner_references(const json::Object* object) {
   return metadata ? json::get_array(*metadata, "ownerReferences") : nullptr;
 }
 
-bool controls(const json::Object* old, std::string_view uid) {
+bool names_controller(const json::Object* old, const json::Value& reference) {
   const json::Array* references = owner_references(old);
   return references && std::ranges::any_of(*references, [&](const json::Value& one) {
-           return json::get_string_or(one, "uid") == uid && json::get_bool_or(one, "controller", false);
+           return json::get_bool_or(one, "controller", false) &&
+                  std::ranges::all_of(std::array{"kind", "name", "uid"}, [&](std::string_view member) {
+                    return json::get_string_or(one, member) == json::get_string_or(reference, member);
+                  });
          });
 }
 
@@ -39,9 +43,9 @@ std::vector<NamedOwner> new_controllers(const json::Object& object, const json::
   for (std::size_t i = 0; references && i < references->size(); ++i) {
     const json::Value& reference = (*references)[i];
     const std::string_view key = owner_key(json::get_string_or(reference, "kind"));
-    const std::string_view uid = json::get_string_or(reference, "uid");
-    if (key.empty() || !json::get_bool_or(reference, "controller", false) || controls(old, uid)) continue;
-    found.push_back({.key = key, .name = json::get_string_or(reference, "name"), .uid = uid});
+    if (key.empty() || !json::get_bool_or(reference, "controller", false) || names_controller(old, reference)) continue;
+    found.push_back(
+        {.key = key, .name = json::get_string_or(reference, "name"), .uid = json::get_string_or(reference, "uid")});
   }
   return found;
 }

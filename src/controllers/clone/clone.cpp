@@ -250,8 +250,7 @@ Next succeeded_phase(Work& work) {  // CLN-41
   if (restore) remove(work.pass, kinds::restore, *restore);
   const Object* snapshot = work.is_of_vm() ? work.get(kinds::snapshot, work.shown("snapshotName")) : nullptr;
   // Nothing but what the clone made itself, whatever the status names.
-  if (snapshot && is_controlled_by(*snapshot, metadata_text(work.object, "uid")))
-    remove(work.pass, kinds::snapshot, *snapshot);
+  if (snapshot && is_controlled_by(*snapshot, work.object)) remove(work.pass, kinds::snapshot, *snapshot);
   json::erase(work.status, "restoreName");
   json::erase(work.status, "snapshotName");
   return Next::wait;

@@ -43,8 +43,11 @@ std::string_view controller_uid(const json::Object& object) {
   return reference ? json::get_string_or(*reference, "uid") : std::string_view();
 }
 
-bool is_controlled_by(const json::Object& object, std::string_view uid) {
-  return !uid.empty() && controller_uid(object) == uid;
+bool is_controlled_by(const json::Object& object, const json::Object& owner) {
+  const json::Object* reference = controller_reference(object);
+  const Owner named = owner_of(owner);
+  return reference && !named.uid.empty() && json::get_string_or(*reference, "uid") == named.uid &&
+         json::get_string_or(*reference, "kind") == named.kind && json::get_string_or(*reference, "name") == named.name;
 }
 
 json::Value controller_reference_to(const Owner& owner, const json::StoragePtr& storage) {

@@ -17,7 +17,8 @@ Owner owner_of(const json::Object& object);
 // The entry of `object`'s ownerReferences that says "controller"; null when nobody controls it.
 const json::Object* controller_reference(const json::Object& object);
 std::string_view controller_uid(const json::Object& object);
-bool is_controlled_by(const json::Object& object, std::string_view uid);
+// By kind and name, too: who may say that is asked for these (objects/owner_rights.h), and a uid is no secret.
+bool is_controlled_by(const json::Object& object, const json::Object& owner);
 
 // {apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true}
 json::Value controller_reference_to(const Owner& owner, const json::StoragePtr& storage);

@@ -1,5 +1,6 @@
 #include "controllers/common/owners.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "json/document.h"
@@ -14,11 +15,23 @@ TEST(Owners, OnlyOneWhoSaysSoControls) {
   const auto object = object_of(
       R"({"metadata":{"ownerReferences":[{"uid":"a"},{"uid":"b","controller":false},{"uid":"c","controller":true}]}})");
   EXPECT_EQ(controller_uid(object.root().get_object()), "c");
-  EXPECT_TRUE(is_controlled_by(object.root().get_object(), "c"));
-  EXPECT_FALSE(is_controlled_by(object.root().get_object(), "a"));
   const auto nobodys = object_of(R"({"metadata":{"ownerReferences":[{"uid":"a"}]}})");
   EXPECT_EQ(controller_reference(nobodys.root().get_object()), nullptr);
-  EXPECT_FALSE(is_controlled_by(nobodys.root().get_object(), ""));
+}
+
+// A uid alone proves nothing: what a reference says of kind and name is what its writer was asked about.
+TEST(Owners, AreNamedByKindAndNameToo) {
+  const auto owner = object_of(R"({"kind":"VirtualMachinePool","metadata":{"name":"web","uid":"u"}})");
+  const auto is_own = [&](std::string_view reference) {
+    const auto object = object_of(fmt::format(R"({{"metadata":{{"ownerReferences":[{}]}}}})", reference));
+    return is_controlled_by(object.root().get_object(), owner.root().get_object());
+  };
+  EXPECT_TRUE(is_own(R"({"kind":"VirtualMachinePool","name":"web","uid":"u","controller":true})"));
+  EXPECT_FALSE(is_own(R"({"kind":"VirtualMachinePool","name":"web","uid":"u"})"));
+  EXPECT_FALSE(is_own(R"({"kind":"VirtualMachinePool","name":"web","uid":"v","controller":true})"));
+  EXPECT_FALSE(is_own(R"({"kind":"VirtualMachinePool","name":"other","uid":"u","controller":true})"));
+  EXPECT_FALSE(is_own(R"({"kind":"Anything","name":"web","uid":"u","controller":true})"));
+  EXPECT_FALSE(is_own(R"({"uid":"u","controller":true})"));
 }
 
 TEST(Owners, ReferenceNamesTheWholeOwner) {

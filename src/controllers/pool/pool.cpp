@@ -123,9 +123,8 @@ void release(Work& work, const json::Object& vm) {
 }
 
 Vms controlled_by(const Turn& turn, const json::Object& pool) {
-  const std::string_view uid = metadata_text(pool, "uid");
-  Vms vms = turn.world.owned_by(kinds::vm, turn.key.ns, uid);
-  std::erase_if(vms, [&](const json::Object* vm) { return !is_controlled_by(*vm, uid); });
+  Vms vms = turn.world.owned_by(kinds::vm, turn.key.ns, metadata_text(pool, "uid"));
+  std::erase_if(vms, [&](const json::Object* vm) { return !is_controlled_by(*vm, pool); });
   return vms;
 }
 

@@ -68,9 +68,8 @@ struct Claims {
 // RS-01, RS-01b
 Claims claim(const Turn& turn, const json::Object& set, const Spec& spec) {
   Claims claims;
-  const std::string_view uid = metadata_text(set, "uid");
-  for (const json::Object* vmi : turn.world.owned_by(kinds::vmi, turn.key.ns, uid)) {
-    if (!is_controlled_by(*vmi, uid)) continue;
+  for (const json::Object* vmi : turn.world.owned_by(kinds::vmi, turn.key.ns, metadata_text(set, "uid"))) {
+    if (!is_controlled_by(*vmi, set)) continue;
     if (matches(spec.selector, labels_of(*vmi))) {
       claims.owned.push_back(vmi);
       continue;

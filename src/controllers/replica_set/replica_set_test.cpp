@@ -66,7 +66,7 @@ TEST_F(ReplicaSetTest, MakesWhatIsMissing) {  // RS-05, RS-08, RS-09, RS-13
   const json::Object& object = create.document.get_object();
   EXPECT_EQ(metadata_text(object, "generateName"), "web") << "RS-08b";
   EXPECT_EQ(metadata_text(object, "name"), "");
-  EXPECT_TRUE(is_controlled_by(object, "set"));
+  EXPECT_EQ(controller_uid(object), "set");
   EXPECT_EQ(label_of(object, "app"), "web");
   EXPECT_TRUE(json::get_object(*json::get_object(object, "spec"), "domain"));
   EXPECT_EQ(made.events(), Texts({"SuccessfulCreate Normal", "SuccessfulCreate Normal", "SuccessfulCreate Normal"}));
@@ -173,7 +173,7 @@ TEST_F(ReplicaSetTest, AdoptsAndReleases) {  // RS-01, RS-01b
   scale(1);
   EXPECT_EQ(effects_of(first()),
             Texts({"patch virtualmachineinstances renamed", "patch virtualmachineinstances orphan"}));
-  EXPECT_TRUE(is_controlled_by(*world.get(kinds::vmi, "n", "orphan"), "set"));
+  EXPECT_EQ(controller_uid(*world.get(kinds::vmi, "n", "orphan")), "set");
   EXPECT_EQ(controller_uid(*world.get(kinds::vmi, "n", "renamed")), "");
   EXPECT_EQ(count("replicas"), 1);
 }

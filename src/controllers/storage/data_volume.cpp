@@ -130,8 +130,7 @@ void make_claim(Work& work) {
 
 // DV-45, DV-46: the claim becomes ours.
 void adopt(Work& work, const json::Object& claim) {
-  const std::string_view uid = metadata_text(work.dv, "uid");
-  if (is_controlled_by(claim, uid)) return;
+  if (is_controlled_by(claim, work.dv)) return;
   if (controller_reference(claim)) {
     work.pass.tell(EventType::warning, "ErrResourceExists", "the PVC of this name belongs to another object");
     work.pass.try_again = true;
@@ -160,7 +159,7 @@ void look_at_claim(Work& work, const json::Object& claim) {
     work.pass.try_again = true;
   } else if (is_adopted(work.dv, claim)) {
     adopt(work, claim);
-  } else if (!is_controlled_by(claim, metadata_text(work.dv, "uid"))) {  // DV-48
+  } else if (!is_controlled_by(claim, work.dv)) {  // DV-48
     work.pass.tell(EventType::warning, "ErrResourceExists", "a PVC of this name exists and is not this DataVolume's");
     work.pass.try_again = true;
   }

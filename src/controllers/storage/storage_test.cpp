@@ -561,7 +561,7 @@ TEST(DataVolume, MakesItsClaim) {
       "storage":{"resources":{"requests":{"storage":"1G"}}}})");
   EXPECT_EQ(shown(world), (Shown{"Pending", "False Pending", "False", "False", {"Pending Normal"}}));
   const json::Object& claim = world.stored(kinds::claim);
-  EXPECT_TRUE(is_controlled_by(claim, "d"));                                     // DV-30
+  EXPECT_EQ(controller_uid(claim), "d");                                         // DV-30
   EXPECT_EQ(request_of(claim), 1000341504);                                      // DV-36
   EXPECT_EQ(json::get_string_or(*spec_of(claim), "storageClassName"), "local");  // DV-33
   EXPECT_EQ(json::get_string_or(*spec_of(claim), "volumeMode"), "Filesystem");   // DV-34
@@ -704,7 +704,7 @@ TEST(DataVolume, ExistingClaims) {
     const Shown seen = shown(world);
     EXPECT_EQ(seen.phase, row.phase);
     if (*row.event) EXPECT_THAT(seen.events, Contains(row.event));
-    if (seen.phase == "Succeeded") EXPECT_TRUE(is_controlled_by(world.stored(kinds::claim), "d"));
+    if (seen.phase == "Succeeded") EXPECT_EQ(controller_uid(world.stored(kinds::claim)), "d");
     EXPECT_EQ(world.get(kinds::claim, "ns", "a") != nullptr, row.claim_marks != nullptr);
   }
 }

@@ -37,14 +37,14 @@ constexpr string_view foreground_finalizer = "foregroundDeletion";
 // VMC-10: the VMI of the VM, as it is stored.
 const Object* own_vmi(const World& world, const Object& vm) {
   const Object* vmi = world.get(kinds::vmi, metadata_text(vm, "namespace"), metadata_text(vm, "name"));
-  return vmi && is_controlled_by(*vmi, metadata_text(vm, "uid")) ? vmi : nullptr;
+  return vmi && is_controlled_by(*vmi, vm) ? vmi : nullptr;
 }
 
 // P3 (VMC-10 to VMC-12)
 void claim_vmi(Work& work) {
   const Object* vmi = work.world().get(kinds::vmi, work.turn.key.ns, work.turn.key.name);
   if (!vmi) return;
-  const bool own = is_controlled_by(*vmi, metadata_text(work.stored_vm, "uid"));
+  const bool own = is_controlled_by(*vmi, work.stored_vm);
   const bool nobodys = !controller_reference(*vmi) && !is_being_deleted(*vmi) && !is_being_deleted(work.stored_vm);
   if (!own && !nobodys) return;  // VMC-12
   work.stored_vmi = vmi;
