@@ -279,14 +279,16 @@ Outcome<> DiskFolder::remove_scratch(const std::string& name) const {
   return all ? remove_tree(all->get(), name) : Outcome<>();
 }
 
-std::vector<std::pair<DiskClaimName, DiskClaim>> DiskFolder::claims() const {
+std::vector<std::pair<DiskClaimName, DiskClaim>> DiskFolder::claims(const std::function<void()>& seen) const {
   std::vector<std::pair<DiskClaimName, DiskClaim>> found;
   for (const std::string& ns : names_in(root_.get())) {
     const auto folder = ns.starts_with('.') ? failed(DiskError::other, {}) : open_below(root_.get(), ns);
     if (!folder) continue;
-    for (const std::string& name : names_in(folder->get()))
+    for (const std::string& name : names_in(folder->get())) {
+      seen();
       if (const auto one = claim({.ns = ns, .name = name}); one && read_note(one->get()))
         found.emplace_back(DiskClaimName{.ns = ns, .name = name}, describe_claim(one->get()));
+    }
   }
   return found;
 }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,7 +66,8 @@ class DiskFolder {
   Outcome<Descriptor> make_scratch(const std::string& name) const;
   Outcome<> remove_scratch(const std::string& name) const;
 
-  std::vector<std::pair<DiskClaimName, DiskClaim>> claims() const;
+  // `seen`: called for each of them, since a look at many may take long.
+  std::vector<std::pair<DiskClaimName, DiskClaim>> claims(const std::function<void()>& seen = [] {}) const;
   std::vector<std::pair<std::string, ImageRecord>> records() const;
   // What a process that ended left half done.
   void clear_unfinished() const;

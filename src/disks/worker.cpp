@@ -60,11 +60,15 @@ std::optional<std::uint16_t> proxy_port(const DiskJob& job) {
   return pulls ? std::optional<std::uint16_t>(0) : std::nullopt;
 }
 
-void confine(const std::string& folder, const DiskJob& job) {
+// Where the kernel has walls, nothing goes on without them.
+Outcome<> confine(const std::string& folder, const DiskJob& job) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (const int abi = sandbox::landlock_abi(); abi > 0 && !sandbox::sanitized_build)
-    (void)sandbox::apply_landlock(visible(folder, job), proxy_port(job), abi);
+  const int abi = sandbox::landlock_abi();
+  if (abi == 0 || sandbox::sanitized_build) return {};
+  if (const auto done = sandbox::apply_landlock(visible(folder, job), proxy_port(job), abi); !done)
+    return failed(DiskError::other, fmt::format("the job cannot be confined: {}", done.error()));
+  return {};
 }
 
 // Nothing is left to do but to say how it ended.
@@ -80,7 +84,8 @@ void confine(const std::string& folder, const DiskJob& job) {
 
 [[noreturn]] void run_job(const DiskFolder& disks, const std::string& folder, const DiskJob& job,
                           helpers::Channel worker) {
-  confine(folder, job);
+  if (const auto confined = confine(folder, job); !confined)
+    end_job(worker, {.id = job.id, .failure = confined.error()});
   auto last = steady_clock::now();
   const auto done = carry_out(disks, job, system_clock::now(), [&](int progress) {
     if (steady_clock::now() - last < progress_interval) return;
@@ -105,7 +110,8 @@ struct Running {
   pid_t process = -1;
   helpers::Channel channel;
   std::optional<JobEnded> ended = {};
-  bool is_cleaning = false;  // it has failed, and what it had begun is removed
+  steady_clock::time_point told = {};  // of its progress
+  bool is_cleaning = false;            // it has failed, and what it had begun is removed
 };
 
 class Worker {
@@ -177,7 +183,8 @@ class Worker {
   void look_again() {
     const auto began = steady_clock::now();
     std::map<DiskClaimName, DiskClaim> found;
-    for (auto& [name, claim] : disks_.claims()) found.insert_or_assign(name, std::move(claim));
+    for (auto& [name, claim] : disks_.claims([this] { heartbeat_.beat(); }))
+      found.insert_or_assign(name, std::move(claim));
     for (const auto& [name, claim] : std::map(told_))
       if (!found.contains(name) && !is_worked_on(name)) tell_claim(name, std::nullopt);
     for (auto& [name, claim] : found)
@@ -242,13 +249,13 @@ class Worker {
     running_.push_back(std::move(one));
   }
 
-  // Readable when it says something, and once it has ended.
+  // Readable when it says something, and once it has ended. False: nothing was started, and nothing is changed.
   template <class Body>
   bool fork_for(Running& one, const Body& body) {
     auto ends = helpers::Channel::make_pair();
-    if (!ends) return false;
-    one.process = ::fork();
-    if (one.process == 0) {
+    const pid_t process = ends ? ::fork() : -1;
+    if (process < 0) return false;
+    if (process == 0) {
       heartbeat_.close();
       server_.close();
       ends->first.close();
@@ -256,22 +263,24 @@ class Worker {
       body(std::move(ends->second));
       ::_exit(worker_failed);
     }
+    one.process = process;
     one.channel = std::move(ends->first);
-    return one.process > 0;
+    return true;
   }
 
+  // One message at a time: a job that was taken over by what it reads could say more and more, and keep us from others.
   void hear(Running& one) {
-    while (true) {
-      const auto received = one.channel.receive();
-      if (!received) return hear_end(one);
-      if (!*received) return;
-      auto message = (*received)->problem.empty() ? read_message((*received)->body) : std::nullopt;
-      // It reads bytes of others: whatever it says is about its own job.
-      if (auto* ended = message ? std::get_if<JobEnded>(&*message) : nullptr)
-        (one.ended = std::move(*ended))->id = one.job.id;
-      if (const auto* progress = message ? std::get_if<JobProgress>(&*message) : nullptr)
-        say(JobProgress{.id = one.job.id, .progress = progress->progress});
-    }
+    const auto received = one.channel.receive();
+    if (!received) return hear_end(one);
+    if (!*received) return;
+    auto message = (*received)->problem.empty() ? read_message((*received)->body) : std::nullopt;
+    // It reads bytes of others: whatever it says is about its own job.
+    if (auto* ended = message ? std::get_if<JobEnded>(&*message) : nullptr)
+      (one.ended = std::move(*ended))->id = one.job.id;
+    const auto* progress = message ? std::get_if<JobProgress>(&*message) : nullptr;
+    if (!progress || steady_clock::now() - one.told < progress_interval / 2) return;
+    one.told = steady_clock::now();
+    say(JobProgress{.id = one.job.id, .progress = progress->progress});
   }
 
   void hear_end(Running& one) {
