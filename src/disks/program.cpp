@@ -56,9 +56,14 @@ struct Walls {
   std::span<const sock_filter> filter;
   Descriptor ruleset;
 };
-Walls walls_of(const Program& program) {
+// Where there could be walls and are none, nothing is started.
+Outcome<Walls> walls_of(const Program& program) {
   const bool network = needs_network(program);
   Walls walls{.filter = sandbox::program_filter(network), .ruleset = {}};
+  const auto unconfined = [&](std::string_view why) {
+    return failed(DiskError::other, fmt::format("{} cannot be confined: {}", program.command.front(), why));
+  };
+  if (walls.filter.empty() && !sandbox::sanitized_build) return unconfined("there is no filter of system calls");
   if (network) return walls;  // curl and skopeo are below a process that has walls of its own
   using Access = sandbox::PathRule::Access;
   std::vector<sandbox::PathRule> rules;
@@ -66,7 +71,9 @@ Walls walls_of(const Program& program) {
   for (const std::string& word : program.command)
     if (word.starts_with('/'))
       rules.push_back({word, &word == &program.command.front() ? Access::program : Access::read});
-  walls.ruleset = Descriptor(sandbox::program_ruleset(std::move(rules)));
+  const auto ruleset = sandbox::program_ruleset(std::move(rules));
+  if (!ruleset) return unconfined(ruleset.error());
+  walls.ruleset = Descriptor(*ruleset);
   return walls;
 }
 
@@ -203,11 +210,12 @@ Outcome<Ended> run(const Program& program) {
   if (!errors) return std::unexpected(errors.error());
   std::vector<std::string> command = program.command, variables = environment(program);
   const std::vector<char*> arguments = pointers(command), settings = pointers(variables);
-  const Walls walls = walls_of(program);
+  const auto walls = walls_of(program);
+  if (!walls) return std::unexpected(walls.error());
   const pid_t child = ::fork();
   if (child < 0) return system_failed("a program cannot be started");
   if (child == 0)
-    become(program, walls, arguments.data(), settings.data(), input->get(),
+    become(program, *walls, arguments.data(), settings.data(), input->get(),
            program.output_file >= 0 ? program.output_file : out->write.get(), errors->write.get());
   out->write.close();
   errors->write.close();

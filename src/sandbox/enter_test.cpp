@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -345,6 +346,17 @@ TEST_F(SandboxTest, WhoStartsProgramsIsConfinedWithThem) {
   EXPECT_EQ(within([] { return ::unshare(CLONE_NEWUSER) == 0 ? 0 : 1; }), -SIGSYS);
   EXPECT_EQ(within([] { return ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 ? 0 : 1; }), -SIGSYS);
   EXPECT_EQ(within([] { return ::kill(::getppid(), 0) == 0 ? 0 : errno; }), 0) << "it ends what it did not start";
+  // Nobody's terminal is typed into, whatever stands in the half of a number that the kernel does not look at.
+  const auto asked = [](unsigned long request) {
+    return [request] {
+      char byte = 'x';
+      return ::syscall(SYS_ioctl, STDIN_FILENO + 1000, request, &byte) == 0 ? 0 : errno;
+    };
+  };
+  EXPECT_EQ(within(asked(TIOCSTI)), ENOSYS);
+  EXPECT_EQ(within(asked((1UL << 32) + TIOCSTI)), ENOSYS);
+  for (const unsigned long other : {TIOCSTI + 1UL, 0UL + FIONREAD, 0x80041272UL, (1UL << 32) + FIONREAD})
+    EXPECT_EQ(within(asked(other)), EBADF) << other;
 }
 
 }  // namespace

@@ -43,14 +43,14 @@ bool apply_filter(std::span<const sock_filter> filter) {
   return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
-int program_ruleset(std::vector<PathRule> paths) {
+std::expected<int, std::string> program_ruleset(std::vector<PathRule> paths) {
   using Access = PathRule::Access;
-  if (sanitized_build) return -1;
+  const int abi = landlock_abi();
+  if (abi == 0 || sanitized_build) return -1;
   for (const char* path : programs) paths.push_back({path, Access::program});
   for (const char* path : readable) paths.push_back({path, Access::read});
   for (const char* path : devices) paths.push_back({path, Access::device});
-  const auto made = make_ruleset({.paths = paths}, landlock_abi());
-  return made ? *made : -1;
+  return make_ruleset({.paths = paths}, abi);
 }
 
 }  // namespace vg::sandbox

@@ -4,19 +4,21 @@
 
 #include <linux/filter.h>
 
+#include <expected>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sandbox/plan.h"
 
 namespace vg::sandbox {
 
-// What such programs may ask of the kernel, with or without sockets; empty: nothing can be had.
+// What such programs may ask of the kernel, with or without sockets; empty: it cannot be had.
 std::span<const sock_filter> program_filter(bool network);
 // In the child; false: it must not go on. Needs no_new_privs.
 bool apply_filter(std::span<const sock_filter> filter);
 
 // The files that every program needs, and these; a descriptor, which the caller closes. -1: the kernel has no Landlock.
-int program_ruleset(std::vector<PathRule> paths);
+std::expected<int, std::string> program_ruleset(std::vector<PathRule> paths);
 
 }  // namespace vg::sandbox
