@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 #include <system_error>
 
@@ -27,8 +29,11 @@ Failed refuse_data(std::string message) { return fail(Status::internal_error(std
 // QEMU holds locks on images and firmware variables as long as it has them, swtpm on its state.
 bool is_locked(const fs::path& folder) {
   std::error_code error;
-  for (const auto& entry : fs::recursive_directory_iterator(folder, error))
-    if (!entry.is_symlink(error) && entry.is_regular_file(error) && lock_holder(entry.path()) != 0) return true;
+  // Jobs make and remove folders meanwhile: what cannot be gone through counts as in use.
+  for (fs::recursive_directory_iterator at(folder, error); !error && at != fs::end(at); at.increment(error)) {
+    std::error_code gone;
+    if (!at->is_symlink(gone) && at->is_regular_file(gone) && lock_holder(at->path()) != 0) return true;
+  }
   return static_cast<bool>(error);
 }
 
@@ -129,7 +134,9 @@ Result<std::vector<std::string>> write_backup_data(const fs::path& state, const 
   const fs::path whole = backup_data_folder(file), partial = whole.native() + ".partial";
   std::error_code error;
   fs::remove_all(partial, error);
-  fs::create_directory(partial, error);
+  // Files in it may be readable for all: in the state folder nobody else gets to them.
+  if (::mkdir(partial.c_str(), S_IRWXU) != 0)
+    return refuse_data(fmt::format("cannot make {}: {}", partial.native(), std::strerror(errno)));
   auto done = copy_parts(state, partial, parts, left_out);
   if (done) done = write_file((partial / made_file).native(), made, S_IRUSR | S_IWUSR);
   if (done && ::rename(partial.c_str(), whole.c_str()) != 0)

@@ -72,23 +72,28 @@ std::optional<std::string> LocalGuests::may_run(std::string_view node, std::stri
   return std::nullopt;
 }
 
-std::vector<std::string> LocalGuests::nodes_in_use() const {
+std::vector<std::string> LocalGuests::nodes() const {
   std::vector<std::string> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(fs::path(state_) / "nodes", error)) {
-    const std::string name = entry.path().filename();
-    if (!name.starts_with("node") || !is_own(name) || foreign_) continue;
-    if (std::ranges::any_of(status_folders(state_, name), has_guests)) found.push_back(name);
-  }
+  for (const auto& entry : fs::directory_iterator(fs::path(state_) / "nodes", error))
+    if (std::string name = entry.path().filename(); name.starts_with("node") && is_own(name))
+      found.push_back(std::move(name));
   std::ranges::sort(found);
   return found;
 }
 
-std::vector<std::string> LocalGuests::folders(const std::string& state, const std::vector<std::string>& nodes) {
+std::vector<std::string> LocalGuests::nodes_in_use() const {
+  std::vector<std::string> found = foreign_ ? std::vector<std::string>() : nodes();
+  std::erase_if(
+      found, [&](const std::string& node) { return !std::ranges::any_of(status_folders(state_, node), has_guests); });
+  return found;
+}
+
+std::vector<std::string> LocalGuests::folders() const {
   std::vector<std::string> found;
   std::error_code error;
-  for (const std::string& node : nodes)
-    for (const std::string& folder : places_of(state, node))
+  for (const std::string& node : nodes())
+    for (const std::string& folder : places_of(state_, node))
       if (fs::is_directory(folder, error)) found.push_back(folder);
   return found;
 }

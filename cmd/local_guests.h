@@ -19,10 +19,12 @@ class LocalGuests final : public GuestProcesses {
   std::optional<std::string> may_run(std::string_view node, std::string_view ns, std::string_view vmi) const override;
   // Nodes that were made here, in order, and have guests which run; or of which that cannot be known.
   std::vector<std::string> nodes_in_use() const;
-  // Where the files are that may_run() looks at, of nodes that are there.
-  static std::vector<std::string> folders(const std::string& state, const std::vector<std::string>& nodes);
+  // Where the files are that may_run() looks at, of all nodes that were ever made here: those that this start does not
+  // have are asked about as well.
+  std::vector<std::string> folders() const;
 
  private:
+  std::vector<std::string> nodes() const;  // in order
   bool is_own(std::string_view node) const;
   std::string state_;
   bool foreign_;

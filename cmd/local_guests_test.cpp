@@ -87,6 +87,11 @@ TEST_F(LocalGuestsTest, AGuestRunsAsLongAsItsProcess) {
   EXPECT_THAT(guests().nodes_in_use(), IsEmpty());
 }
 
+// Also of nodes beyond --nodes, whose VMIs could else never be given up: the sandbox would hide their files.
+TEST_F(LocalGuestsTest, TheFilesOfEveryNodeThatWasMadeHereAreLookedAt) {
+  EXPECT_THAT(guests().folders(), ElementsAre(state_ + "/run/node01", state_ + "/run/node02"));
+}
+
 TEST_F(LocalGuestsTest, WhatCannotBeKnownMayRun) {
   EXPECT_TRUE(LocalGuests(state_, true).may_run("node01", "ns", "a")) << "of another libvirt";
   fs::create_symlink("/etc/passwd", status("node01") + "/ns_a.pid");

@@ -407,15 +407,13 @@ bool is_below(const std::filesystem::path& file, const std::filesystem::path& fo
 }
 
 // The files and folders that the server opens while it runs.
-sandbox::Needs needs_of(const ServeOptions& options, const ListenAddress& listen, const std::filesystem::path& state,
-                        const LocalNodes* nodes) {
+sandbox::Needs needs_of(const ServeOptions& options, const ListenAddress& listen, const std::filesystem::path& state) {
   sandbox::Needs needs{.write_folders = {state.native()},
                        .read_files = {options.node.handler_cert_file, options.node.handler_key_file,
                                       options.requestheader_client_ca_file},
                        .listen_port = listen.port};
-  if (nodes)
-    for (const std::string& folder : LocalGuests::folders(state.native(), nodes->names()))
-      needs.read_files.push_back(folder + "/any");
+  for (const std::string& folder : LocalGuests(state.native(), false).folders())
+    needs.read_files.push_back(folder + "/any");
   return needs;
 }
 
@@ -499,7 +497,7 @@ Result<std::unique_ptr<Standalone>> Standalone::create(const ServeOptions& optio
   if (!nodes) return fail(nodes.error());
   auto worker = start_disk_worker(options, folder->path());
   if (!worker) return fail(worker.error());
-  if (auto confined = confine(options.confine, needs_of(options, listen, folder->path(), nodes->get())); !confined)
+  if (auto confined = confine(options.confine, needs_of(options, listen, folder->path())); !confined)
     return fail(confined.error());
   if (auto may = store::check_state(folder->path()); !may) return fail(may.error());
   local::PkiOptions pki_options{.state = folder->path(), .hosts = served_hosts(listen), .server_url = listen.url()};

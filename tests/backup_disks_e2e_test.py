@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import unittest
 
 from support import serve as e2e
@@ -41,12 +40,6 @@ class BackupOfDisks(e2e.Scratch):
         fields = {"Authorization": "Bearer " + server.token(), "Content-Type": "application/json"}
         code, _, text = server.ask(method, path, body=json.dumps(body) if body else None, headers=fields)
         return code, json.loads(text)
-
-    def until(self, what, holds):
-        deadline = time.monotonic() + e2e.DEADLINE_S
-        while not holds():
-            self.assertLess(time.monotonic(), deadline, f"not in time: {what}")
-            time.sleep(0.02)
 
     def phase(self, server, name):
         return self.call(server, "GET", f"{CLAIMS}/{name}")[1].get("status", {}).get("phase")
@@ -91,6 +84,7 @@ class BackupOfDisks(e2e.Scratch):
         self.assertIn("disks of 1 claims", made.stdout)
         self.assertNotIn("not in it", made.stdout)
         self.assertEqual(sorted(os.listdir(f"{self.file}.data/disks/default/data")), ["disk.img", "note.json"])
+        self.assertEqual(os.stat(f"{self.file}.data").st_mode & 0o777, 0o700)
         state, told = self.restored()
         self.assertIn("restored the disks", told)
         two = self.whole(state)
