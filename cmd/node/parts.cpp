@@ -150,11 +150,13 @@ hypervisor::DaemonOptions daemon_options(const NodeParts::Options& options) {
 // Rules are about what exists: the folders are made before.
 Result<hypervisor::GuestFolders> guest_folders(const NodeParts::Options& options) {
   const handler::NodePlace& place = options.place;
-  hypervisor::GuestFolders folders{.write = {place.state + "/libvirt", place.state + "/guests",
-                                             handler::moves_folder(place.sockets), place.disks, place.sockets},
-                                   .read = {place.images, place.state + "/shared", place.state + "/firmware"},
-                                   .load = hypervisor::guard_folders(daemon_options(options))};
-  for (const auto* some : {&folders.write, &folders.read})
+  hypervisor::GuestFolders folders{
+      .write = {place.state + "/libvirt", place.state + "/guests", place.disks, place.sockets},
+      .read = {place.images, place.state + "/shared", place.state + "/firmware"},
+      .load = hypervisor::guard_folders(daemon_options(options)),
+      .own = handler::own_moves_folder(place.sockets)};
+  std::vector<std::string> moves{handler::moves_folder(place.sockets), folders.own};
+  for (const auto* some : {&folders.write, &folders.read, &moves})
     for (const std::string& path : *some) {
       if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) continue;
       return fail(Status::internal_error(fmt::format("cannot create {}: {}", path, std::strerror(errno))));

@@ -18,14 +18,17 @@ struct NodePlace {
   unsigned nodes = 1;           // of this machine: they share its CPUs and memory
 };
 
-// Sockets by which guests move between the nodes of a machine: QEMUs of two nodes see it, and nothing else of each
-// other.
+// Sockets by which guests move between the nodes of a machine. QEMUs with a view of the file system of their own see
+// the folder of their node in its place: libvirt has one path for both ends.
 inline std::string moves_folder(const std::string& sockets) { return sockets.substr(0, sockets.rfind('/')) + "/moves"; }
+inline std::string own_moves_folder(const std::string& sockets) {
+  return moves_folder(sockets) + sockets.substr(sockets.rfind('/'));
+}
 
 // Those of one guest, which stay when processes are killed while it moves.
 inline void remove_moves(const std::string& sockets, const std::string& uid) {
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(moves_folder(sockets), error))
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(moves_folder(sockets), error))
     if (!uid.empty() && entry.path().filename().native().starts_with(uid)) std::filesystem::remove(entry.path(), error);
 }
 

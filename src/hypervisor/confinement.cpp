@@ -33,10 +33,17 @@ constexpr std::array writable{"/dev/hugepages", "/sys/fs/cgroup"};
 // swtpm_setup, by which libvirt makes TPMs, writes there and nowhere else.
 constexpr std::string_view temporary = "/tmp";
 
+constexpr char own_letter = 'o';
+
 constexpr int signal_scope_abi = 6;  // of Landlock: signals stay within
 
 bool is_below(std::string_view path, std::string_view folder) {
   return path.starts_with(folder) && path.substr(folder.size()).starts_with('/');
+}
+
+PathRule rule_of_own(std::string_view folder) {
+  return {
+      .path = std::string(folder.substr(0, folder.rfind('/'))), .access = Access::data, .from = std::string(folder)};
 }
 
 }  // namespace
@@ -56,12 +63,14 @@ std::vector<PathRule> visible_to_guests(const GuestFolders& folders) {
   rules.push_back({"/dev", Access::hardware});
   for (const std::string& path : folders.read) rules.push_back({path, Access::read});
   for (const std::string& path : folders.write) rules.push_back({path, Access::data});
+  if (!folders.own.empty()) rules.push_back(rule_of_own(folders.own));
   for (const std::string& path : folders.load) rules.push_back({path, Access::program});
   add_unless_ours(temporary);
   return rules;
 }
 
 std::string word_of(const PathRule& rule) {
+  if (!rule.from.empty()) return fmt::format("@{}{}", own_letter, rule.from);
   for (const auto& [letter, access] : letters)
     if (access == rule.access) return fmt::format("@{}{}", letter, rule.path);
   return {};
@@ -69,6 +78,7 @@ std::string word_of(const PathRule& rule) {
 
 std::optional<PathRule> rule_of(std::string_view word) {
   if (word.size() < 3 || word[0] != '@' || word[2] != '/') return std::nullopt;
+  if (word[1] == own_letter && word.rfind('/') > 2) return rule_of_own(word.substr(2));
   for (const auto& [letter, access] : letters)
     if (letter == word[1]) return PathRule{.path = std::string(word.substr(2)), .access = access};
   return std::nullopt;

@@ -16,6 +16,9 @@ struct GuestFolders {
   std::vector<std::string> write = {};  // of guests and of libvirt
   std::vector<std::string> read = {};   // images that guests share
   std::vector<std::string> load = {};   // what is loaded into QEMU
+  // Written as well, and seen in the place of the folder around it, which all nodes share: each has one there. Without
+  // a view of their own they see that one.
+  std::string own = {};
 };
 
 // Pure: the folders, and of the rest of the host what programs and devices need.

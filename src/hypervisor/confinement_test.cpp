@@ -42,6 +42,14 @@ TEST(Confinement, WhatIsLoadedIsNotWritten) {
   EXPECT_THAT(rules, Contains(PathRule{"/state/nodes/node01/libvirt.guard", Access::program}));
 }
 
+TEST(Confinement, OfAFolderThatNodesShareItsOwnPart) {
+  const PathRule own{"/run/moves", Access::data, "/run/moves/node01"};
+  const auto rules = visible_to_guests({.own = "/run/moves/node01"});
+  EXPECT_THAT(rules, Contains(own));
+  EXPECT_EQ(word_of(own), "@o/run/moves/node01");
+  EXPECT_EQ(rule_of(word_of(own)), own);
+}
+
 TEST(Confinement, SaysWhatStaysReachable) {
   const auto whole = confine_guests(Mode::on, folders, {.landlock_abi = 7});
   EXPECT_EQ(whole->reach, "");
@@ -55,7 +63,7 @@ TEST(Confinement, SaysWhatStaysReachable) {
 
 TEST(Confinement, RulesAsWords) {
   for (const PathRule& rule : visible_to_guests(folders)) EXPECT_EQ(rule_of(word_of(rule)), rule);
-  for (const char* word : {"", "@", "@w", "/usr/sbin/libvirtd", "@z/x", "@wrelative", "--config"})
+  for (const char* word : {"", "@", "@w", "/usr/sbin/libvirtd", "@z/x", "@o/x", "@wrelative", "--config"})
     EXPECT_EQ(rule_of(word), std::nullopt) << word;
 }
 

@@ -83,10 +83,16 @@ struct DomainStats {
   std::vector<NicStats> nics = {};
 };
 
+// A path at which the destination's QEMU listens, or none does, and one that shall lead there as well.
+struct SocketLink {
+  std::string there, here;
+};
+
 // Spec launch 5.1.
 struct MigrationRequest {
   std::string destination_uri = {}, migrate_uri = {}, disks_uri = {};  // an empty disks_uri: none to copy
   std::string relay = {};  // a path, for a socket that leads to the destination's and that this node's libvirtd sees
+  std::vector<SocketLink> links = {};  // made as soon as `there` exists; all of both are removed before and in the end
   std::string destination_name = {}, destination_xml = {};
   std::vector<std::string> disks = {};  // to be copied, by target
   std::uint64_t bandwidth_mib = 0;

@@ -1,5 +1,7 @@
 #include "hypervisor/migration.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "hypervisor/libvirt_handles.h"
@@ -48,17 +50,36 @@ std::string Parameters::value_of(std::string_view name) const {
   return "";
 }
 
+namespace {
+
+void remove_sockets(const std::vector<SocketLink>& links) {
+  for (const SocketLink& link : links)
+    for (const std::string& path : {link.there, link.here}) ::unlink(path.c_str());
+}
+
+// The destination listens before it answers the request to prepare, and only then somebody connects. Another name of a
+// socket is as good as the first: what is sent does not go through this process.
+void link_sockets(const std::vector<SocketLink>& links) {
+  for (const SocketLink& link : links) (void)::link(link.there.c_str(), link.here.c_str());
+}
+
+}  // namespace
+
 Result<void> migrate_domain(virDomainPtr domain, const MigrationRequest& request) {
   constexpr std::string_view mark = "socket=";
   const auto at = request.destination_uri.find(mark);
   if (at == std::string::npos) return fail(Status::internal_error("the destination of a migration has no socket"));
   const std::string way = request.destination_uri.substr(0, at + mark.size()) + request.relay;
-  const auto relay = Relay::open(request.relay, request.destination_uri.substr(at + mark.size()));
+  remove_sockets(request.links);
+  const auto relay = Relay::open(request.relay, request.destination_uri.substr(at + mark.size()),
+                                 [&request] { link_sockets(request.links); });
   if (!relay) return fail(relay.error());
   Parameters parameters;
   put_migration(request, parameters);
-  return done(virDomainMigrateToURI3(domain, way.c_str(), parameters.list(), static_cast<unsigned>(parameters.count()),
-                                     migration_flags(request)));
+  auto over = done(virDomainMigrateToURI3(domain, way.c_str(), parameters.list(),
+                                          static_cast<unsigned>(parameters.count()), migration_flags(request)));
+  remove_sockets(request.links);
+  return over;
 }
 
 Result<void> release_cancelled_migration(virDomainPtr domain) {

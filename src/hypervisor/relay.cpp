@@ -42,13 +42,14 @@ struct Way {
   bool empty() const { return begin == end; }
 
   // False at the end of either.
-  bool move(int from, int to) {
+  bool move(int from, int to, const std::function<void()>& came = nullptr) {
     if (empty()) {
       const ssize_t got = ::recv(from, buffer.data(), buffer.size(), 0);
       if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
       if (got <= 0) return false;
       begin = 0;
       end = static_cast<std::size_t>(got);
+      if (came) came();
     }
     const ssize_t sent = ::send(to, buffer.data() + begin, end - begin, MSG_NOSIGNAL);
     if (sent < 0) return errno == EAGAIN || errno == EINTR;
@@ -63,7 +64,9 @@ struct Pair {
 
   pollfd watch_near() const { return watch(near, out, in); }
   pollfd watch_far() const { return watch(far, in, out); }
-  bool move() { return out.move(near.get(), far.get()) && in.move(far.get(), near.get()); }
+  bool move(const std::function<void()>& answered) {
+    return out.move(near.get(), far.get()) && in.move(far.get(), near.get(), answered);
+  }
 
  private:
   static pollfd watch(const File& socket, const Way& from, const Way& to) {
@@ -74,8 +77,12 @@ struct Pair {
 
 class Running final : public Relay {
  public:
-  Running(std::string path, Address to, File listener)
-      : path_(std::move(path)), to_(to), listener_(std::move(listener)), wake_(::eventfd(0, EFD_CLOEXEC)) {
+  Running(std::string path, Address to, File listener, std::function<void()> answered)
+      : path_(std::move(path)),
+        to_(to),
+        listener_(std::move(listener)),
+        wake_(::eventfd(0, EFD_CLOEXEC)),
+        answered_(std::move(answered)) {
     thread_ = std::jthread([this] { run(); });
   }
   ~Running() override {
@@ -100,7 +107,7 @@ class Running final : public Relay {
       std::erase_if(pairs, [&](Pair& pair) {
         const bool is_ready = ready[at].revents != 0 || ready[at + 1].revents != 0;
         at += 2;
-        return is_ready && !pair.move();
+        return is_ready && !pair.move(answered_);
       });
       if (ready[1].revents != 0) accept(pairs);
     }
@@ -116,12 +123,14 @@ class Running final : public Relay {
   const std::string path_;
   const Address to_;
   const File listener_, wake_;
+  const std::function<void()> answered_;
   std::jthread thread_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Relay>> Relay::open(const std::string& path, const std::string& to) {
+Result<std::unique_ptr<Relay>> Relay::open(const std::string& path, const std::string& to,
+                                           std::function<void()> answered) {
   const auto here = address_of(path), there = address_of(to);
   if (!here || !there) return fail(Status::internal_error(fmt::format("the path {} or {} is too long", path, to)));
   ::unlink(path.c_str());
@@ -129,7 +138,7 @@ Result<std::unique_ptr<Relay>> Relay::open(const std::string& path, const std::s
   if (!listener || ::bind(listener.get(), here->get(), sizeof here->name) != 0 ||
       ::listen(listener.get(), static_cast<int>(limits::relay_connections_max)) != 0)
     return system_failed(fmt::format("cannot listen on {}", path));
-  return std::make_unique<Running>(path, *there, std::move(listener));
+  return std::make_unique<Running>(path, *there, std::move(listener), std::move(answered));
 }
 
 }  // namespace vg::hypervisor

@@ -2,6 +2,7 @@
 // sends a guest away talks to the one that takes it in, and has no other way to it: it sees no folder of other nodes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,8 +12,10 @@ namespace vg::hypervisor {
 
 class Relay {
  public:
-  // Listens at `path`; what was there is removed, and so is this in the end.
-  static Result<std::unique_ptr<Relay>> open(const std::string& path, const std::string& to);
+  // Listens at `path`; what was there is removed, and so is this in the end. `answered` is called, by a thread of its
+  // own, whenever something came from there and before it is passed on.
+  static Result<std::unique_ptr<Relay>> open(const std::string& path, const std::string& to,
+                                             std::function<void()> answered = nullptr);
   virtual ~Relay() = default;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "hypervisor/daemon_process.h"
@@ -63,6 +64,21 @@ TEST_F(RelayTest, PassesOnInBothDirections) {
   EXPECT_EQ(read_all(far.get(), much.size()), much);
   EXPECT_EQ(::send(far.get(), "back", 4, 0), 4);
   EXPECT_EQ(read_all(near.get(), 4), "back");
+}
+
+// Whoever hears the answer finds what it tells of.
+TEST_F(RelayTest, SaysThatAnAnswerCameBeforeItIsPassedOn) {
+  const auto relay = Relay::open(at("near"), at("far"), [&] { (void)::link(at("made").c_str(), at("seen").c_str()); });
+  ASSERT_TRUE(relay) << relay.error().message;
+  const File near = connect();
+  const File far(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_TRUE(near && far);
+  EXPECT_EQ(::send(near.get(), "make", 4, 0), 4);
+  EXPECT_EQ(read_all(far.get(), 4), "make");
+  std::ofstream(at("made")) << "it";
+  EXPECT_EQ(::send(far.get(), "done", 4, 0), 4);
+  EXPECT_EQ(read_all(near.get(), 4), "done");
+  EXPECT_TRUE(fs::exists(at("seen")));
 }
 
 TEST_F(RelayTest, EndsWithEitherEndAndLeavesNothing) {

@@ -80,7 +80,7 @@ struct Piece {
 // A copy of all that is mounted there. Landlock says nothing of modes, owners and times: what is only read is mounted
 // so that nothing of it can be changed.
 Outcome take_piece(const PathRule& rule, std::vector<Piece>& pieces) {
-  const std::string& path = rule.path;
+  const std::string& path = rule.from.empty() ? rule.path : rule.from;
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return {};  // what is not there need not be seen
   const int tree = static_cast<int>(
@@ -89,7 +89,7 @@ Outcome take_piece(const PathRule& rule, std::vector<Piece>& pieces) {
   mount_attr only_read{.attr_set = MOUNT_ATTR_RDONLY, .attr_clr = 0, .propagation = 0, .userns_fd = 0};
   if (is_read_only(rule) && ::mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &only_read, sizeof only_read) != 0)
     return failure(path);
-  pieces.push_back({.path = path.substr(1), .tree = tree, .folder = S_ISDIR(info.st_mode)});
+  pieces.push_back({.path = rule.path.substr(1), .tree = tree, .folder = S_ISDIR(info.st_mode)});
   return {};
 }
 
@@ -114,7 +114,8 @@ Outcome change_root(std::span<const PathRule> rules) {
   std::vector<Piece> pieces;
   for (const PathRule& rule : rules) {
     const PathRule* outer = around(rule, rules);
-    if (rule.path == temporary || (outer && is_read_only(*outer) == is_read_only(rule))) continue;
+    const bool is_seen = outer && rule.from.empty() && is_read_only(*outer) == is_read_only(rule);
+    if (rule.path == temporary || is_seen) continue;
     if (auto taken = take_piece(rule, pieces); !taken) return taken;
   }
   std::ranges::sort(pieces, {}, [](const Piece& piece) { return piece.path.size(); });  // what is around others first

@@ -87,6 +87,22 @@ TEST_F(IsolateTest, SocketsOfOthersCannotBeConnectedTo) {
   ::close(other);
 }
 
+TEST_F(IsolateTest, AFolderInThePlaceOfTheOneAroundIt) {
+  for (const char* path : {"all/mine", "all/theirs"}) {
+    fs::create_directories(root / path);
+    std::ofstream(root / path / "file") << path;
+  }
+  rules.push_back({(root / "all").native(), Access::data, (root / "all/mine").native()});
+  const auto is_there = [&](const char* path) {
+    return inside([&] { return ::access((root / path).c_str(), F_OK) == 0 ? 0 : errno; });
+  };
+  EXPECT_EQ(is_there("all/file"), 0);
+  EXPECT_EQ(is_there("all/mine"), ENOENT);
+  EXPECT_EQ(is_there("all/theirs"), ENOENT);
+  EXPECT_EQ(inside([&] { return ::unlink((root / "all/file").c_str()); }), 0);
+  EXPECT_FALSE(fs::exists(root / "all/mine/file")) << "it is the folder itself";
+}
+
 TEST_F(IsolateTest, WhatIsReadKeepsItsModes) {
   fs::create_directories(root / "shared/of-guests/loaded");
   std::ofstream(root / "shared/file") << "shared";

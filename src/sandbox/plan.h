@@ -38,6 +38,7 @@ struct PathRule {
   enum class Access { read, write, device, program, data, hardware };
   std::string path;
   Access access = Access::read;
+  std::string from = {};  // a folder that is seen at `path` in a view of one's own (isolate.h), in place of that one
   bool operator==(const PathRule&) const = default;
 };
 

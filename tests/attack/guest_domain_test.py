@@ -73,7 +73,7 @@ def words_of(pid, what="cmdline"):
 
 
 class Domain(node.Node):
-    nodes = 2
+    nodes = 3
     verbosity = "2"
 
     def setUp(self):
@@ -206,6 +206,35 @@ class Domain(node.Node):
             self.assertTrue(libvirt)
             found = self.intrude(("connect", bus), ("connect", libvirt[0]), ("namespace", ""))
         self.assertNotIn("done", found.values(), found)
+
+    def migration_sockets(self):
+        with open("/proc/net/unix") as file:
+            return sorted({line.split()[-1] for line in file if "/moves/" in line and self.folder in line})
+
+    def test_it_reaches_no_migration_between_two_others(self):
+        """The server of disks takes connections as long as the migration runs, the one of memory only until its sender has come."""
+        if "@isolate" not in words_of(self.parent_of_libvirtd()) and "user namespaces are required" in self.one.errors():
+            self.skipTest("this host has no unprivileged user namespaces")
+        config = "/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt"
+        slow = {"spec": {"configuration": {"migrations": {"bandwidthPerMigration": "1Mi"}}}}
+        self.good("PATCH", config, slow, headers={"Content-Type": "application/merge-patch+json"})
+        others = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node02", "node03"]}]}]}}}
+        self.start("moves", affinity=others)
+        self.until("it can migrate", lambda: self.condition("moves", "LiveMigratable") == "True")
+        self.good("POST", node.MIGRATIONS, {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration", "metadata": {"name": "move"},
+                                            "spec": {"vmiName": "moves"}})
+        # Both nodes have connected, and nothing is over.
+        ram, disks = (self.until(f"the socket of {what}", lambda: [path for path in self.migration_sockets() if path.endswith(what)])[0] for what in ("-ram", "-disk"))
+        paths = [os.path.join(os.path.dirname(path), *folder, os.path.basename(path)) for path in (ram, disks) for folder in ([], ["node02"], ["node03"])]
+        named = [path for path in paths if os.path.lexists(path)]
+        found = self.intrude(*(("connect", path) for path in paths))
+        self.assertEqual(self.get(f"{node.MIGRATIONS}/move")["status"]["phase"], "Running", "it was over too soon")
+        self.assertEqual(set(found.values()), {"No such file or directory"}, found)
+        self.assertEqual(named, paths, "one of both nodes has no name of a socket")
+        self.ask("DELETE", f"{node.MIGRATIONS}/move")
+        self.until("it is called off", lambda: not any(map(os.path.lexists, paths)))
+        self.remove("moves")
 
     def test_it_reads_no_keys(self):
         secrets = [f"{self.state}/pki/ca.key", f"{self.state}/pki/admin.token", f"{self.state}/nodes/node01/pki/api.key", f"{self.state}/nodes/node02/libvirt/host_uuid"]

@@ -1,7 +1,6 @@
 #include "handler/sync/moving.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -22,7 +21,11 @@ using guests::Case;
 using guests::Move;
 using guests::MoveAct;
 
-constexpr std::string_view unix_scheme = "unix://";
+// Of sockets by which a guest moves.
+struct NodeFolders {
+  std::string source, target, shared;
+};
+
 // What was decided is written by the next pass.
 constexpr std::chrono::milliseconds soon{1};
 
@@ -30,10 +33,14 @@ std::string uid_in(const json::Object* migration_state) {
   return std::string(json::text_in(migration_state, "migrationUid"));
 }
 
-// Where both nodes see it, under the name of the guest, with whose files it is removed.
-std::string socket_of(const LoopParts& parts, const Work& work, const Move& move, std::string_view what) {
-  return fmt::format("{}{}/{}-{}-{}", unix_scheme, moves_folder(parts.paths.sockets), work.uid, move.uid.substr(0, 8),
-                     what);
+// A path that both nodes see, of a socket under the name of the guest, with whose files it is removed. Where it really
+// is depends on whether those who make it and connect to it have views of their own, which the next ones may have when
+// the ones that run have none: all of them lead to it.
+std::string add_socket(const NodeFolders& folders, const std::string& name, hypervisor::MigrationRequest& request) {
+  for (const std::string& there : {folders.target, folders.shared})
+    for (const std::string& here : {folders.source, folders.shared})
+      if (there != here) request.links.push_back({there + "/" + name, here + "/" + name});
+  return fmt::format("unix://{}/{}", folders.shared, name);
 }
 
 // Ports that nobody listens on: what is sent goes through sockets of this machine. Clients see the usual shape.
@@ -128,8 +135,12 @@ Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const 
   request.unsafe = true;
   request.destination_uri = other.uri;
   request.relay = fmt::format("{}/{}/{}-to.sock", parts_.paths.sockets, work.uid, move->uid.substr(0, 8));
-  request.migrate_uri = socket_of(parts_, work, *move, "ram");
-  if (!request.disks.empty()) request.disks_uri = socket_of(parts_, work, *move, "disk");
+  const NodeFolders folders{.source = own_moves_folder(parts_.paths.sockets),
+                            .target = own_moves_folder(other.paths.sockets),
+                            .shared = moves_folder(parts_.paths.sockets)};
+  const std::string name = fmt::format("{}-{}", work.uid, move->uid.substr(0, 8));
+  request.migrate_uri = add_socket(folders, name + "-ram", request);
+  if (!request.disks.empty()) request.disks_uri = add_socket(folders, name + "-disk", request);
   request.destination_name = work.domain;
   request.destination_xml = guests::moved_document(std::move(*document), parts_.paths, other.paths);
   tasks_.start(parts_.core, engine(work.key, work.domain, std::move(request), move));
@@ -139,10 +150,7 @@ Task<Result<void>> Mover::start_engine(const Work& work, const Case& one, const 
 
 Task<void> Mover::engine(Key key, std::string domain, hypervisor::MigrationRequest request, MovePtr move) {
   const std::string uid = move->uid;
-  const std::vector<std::string> sockets{request.migrate_uri, request.disks_uri};
   const auto done = co_await parts_.hypervisor.migrate(parts_.core, domain, std::move(request));
-  for (const std::string& socket : sockets)
-    if (socket.starts_with(unix_scheme)) ::unlink(socket.c_str() + unix_scheme.size());
   if (move->uid != uid) co_return wake_(key);
   move->is_over = true;
   if (!done) move->failure = guests::failure_text(done.error().message, move->is_aborting);
