@@ -329,6 +329,7 @@ class Worker {
 
 int run_worker(int socket, const std::string& folder, helpers::Heartbeat& heartbeat) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setpgid(0, 0);                                      // its jobs are killed with it (helpers/kept_process.cpp)
   std::optional<helpers::Beating> starting(heartbeat);  // over many disks that takes long
   auto disks = DiskFolder::open(folder);
   if (!disks) return worker_failed;

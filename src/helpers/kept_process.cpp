@@ -53,8 +53,9 @@ void end_all(std::span<KeptProcess> processes) {
 
 }  // namespace
 
+// Where it leads a group, to all of that: what it started could go on beside the next one while it hangs in the kernel.
 void KeptProcess::signal(int number) const {
-  if (runs()) ::kill(process_, number);
+  if (runs() && ::kill(-process_, number) != 0) ::kill(process_, number);
 }
 
 void KeptProcess::start() {

@@ -1,11 +1,14 @@
 #include "helpers/kept_process.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>  // NOLINT: kill and SIGSTOP are POSIX's
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -107,6 +110,34 @@ TEST_F(KeeperTest, WhatHangsIsKilledAndReplaced) {
   ASSERT_GT(second, 0);
   EXPECT_TRUE(is_gone(first));
   EXPECT_EQ(::kill(second, 0), 0);
+}
+
+// Those below it, too, and at once: they do not go on beside the next one.
+TEST_F(KeeperTest, WhatLeadsAGroupIsKilledWithIt) {
+  std::array<int, 2> told{};
+  ASSERT_EQ(::pipe(told.data()), 0);
+  start([&](Heartbeat& own) {
+    ::setpgid(0, 0);
+    if (::fork() == 0) {
+      const pid_t self = ::getpid();
+      (void)!::write(told[1], &self, sizeof self);
+      ::pause();
+    }
+    beat_for_ever(own);
+  });
+  const pid_t first = next_child();
+  pid_t below = 0;
+  ASSERT_EQ(::read(told[0], &below, sizeof below), static_cast<ssize_t>(sizeof below));
+  ASSERT_EQ(::kill(first, SIGSTOP), 0);
+  ASSERT_GT(next_child(), 0);
+  // Whoever takes it in may leave its exit code where it is.
+  std::string state = "Z";
+  std::ifstream status(fmt::format("/proc/{}/stat", below));
+  for (std::string word; status >> word && word != ")" && !word.ends_with(')');) {
+  }
+  status >> state;
+  EXPECT_TRUE(state == "Z" || state == "X") << state;
+  for (const int end : told) ::close(end);
 }
 
 // One who was stopped himself finds everybody silent; that is no reason.
