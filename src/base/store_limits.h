@@ -107,6 +107,9 @@ inline constexpr std::size_t reserve_share = 16;
 inline constexpr std::chrono::seconds full_window_age_max{2};
 // And the write-ahead log is moved at an eighth of its usual size.
 inline constexpr std::size_t full_wal_share = 8;
+// What an object that is being deleted may grow to on a full disk: more than controllers write on the way, less than
+// a thousandth of the reserve.
+inline constexpr std::size_t full_deleting_bytes_max = 16 * kib;
 // Free pages that are given back at a time, 8 KiB each: some milliseconds.
 inline constexpr int shrink_pages = 64;
 inline constexpr int full_shrink_pages = 16;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/phrases.h"
+#include "base/store_limits.h"
 
 namespace vg::store {
 namespace {
@@ -101,11 +102,14 @@ Result<void> Batch::check(const PreparedTransaction& transaction) const {
   return {};
 }
 
-// What is on its way out is let go, whatever is still written to it.
+// What is being deleted is let go, whatever controllers still write to it, as long as it stays small: finalizers can
+// hold it for ever, and the reserve is for all.
 bool Batch::needs_room(const PreparedTransaction& transaction) const {
   std::size_t before = 0, after = 0;
   for (const auto& write : transaction.writes) {
-    if (write.object && write.object->deleting()) continue;
+    if (write.object && write.object->deleting() &&
+        write.object->memory_bytes() <= store_limits::full_deleting_bytes_max)
+      continue;
     if (const auto kept = newest(write.key)) before += kept->open_bytes();
     if (write.object) after += write.object->memory_bytes();
   }

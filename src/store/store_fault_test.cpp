@@ -476,6 +476,9 @@ TEST_F(StoreFault, a_full_disk_takes_what_makes_room) {
   auto deleting = update(machine_key("b"), "123 and when it was deleted");
   deleting.object.deleting = true;
   EXPECT_TRUE(commit(*store_, std::move(deleting)).has_value());
+  auto growing = update(machine_key("b"), std::string(store_limits::full_deleting_bytes_max, '1'));
+  growing.object.deleting = true;
+  EXPECT_EQ(commit(*store_, std::move(growing)).error().code, 503) << "held by a finalizer, it could take all there is";
   EXPECT_TRUE(commit(*store_, remove(machine_key("b"))).has_value());
   Transaction exchange;
   exchange.writes.push_back(remove(machine_key("c")));
