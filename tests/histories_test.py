@@ -64,6 +64,12 @@ class Checked(unittest.TestCase):
     def test_an_apply_is_never_not_found(self):
         self.assertEqual(self.found(asked("apply", 1, 2, 404, token="t9")), ["not found, but it was there all the time"])
 
+    def test_deletions_without_an_answer_are_taken_in_the_order_of_their_times(self):
+        events = [*self.events, Event(7, "k", None, "u"), Event(8, "k", {"v": "t3"}, "u2"), Event(9, "k", None, "u2")]
+        self.assertEqual(check([self.created, self.replaced, asked("delete", 90, 99, None), asked("delete", 35, 40, None), asked("get", 41, 45, 404),
+                                asked("create", 50, 60, 201, token="t3", version=8, content={"v": "t3"}, uid="u2")],
+                               [events], {**self.sent, "t3": {"v": "t3"}}), [])
+
     def test_conflicts_need_a_reason(self):
         self.assertEqual(self.found(asked("create", 1, 2, 409, key="other", token="t9")), ["already exists, but it did not"])
         self.assertEqual(self.found(asked("replace", 35, 40, 409, token="t9", asked_version=6)), ["a conflict where there was none"])

@@ -42,7 +42,8 @@ class Deletions:
     def __init__(self, requests):
         self.by_uid = {request.uid: request for request in requests if request.verb == "delete" and request.code == 200}
         self.unanswered = collections.defaultdict(list)
-        for request in requests:
+        # In the order in which they began: whichever of them it was, no change is held to be later than it can have been.
+        for request in sorted(requests, key=lambda one: one.began):
             if request.verb == "delete" and request.code is None:
                 self.unanswered[request.key].append(request)
 
