@@ -29,6 +29,7 @@ class FaultVfs final : public FileLayer {
   std::atomic<int> fail_write = 0;
   std::atomic<int> fail_sync = 0;
   std::atomic<const char*> fail_suffix = "";
+  std::atomic<int> failed_writes = 0;
   std::atomic<int> syncs = 0;
   std::atomic<int> log_syncs = 0;  // those of the write-ahead log among them
   // A failing write leaves half of its bytes behind, as real ones may.
@@ -111,6 +112,7 @@ class FaultVfs final : public FileLayer {
   int write(File& file, const void* bytes, int size, sqlite3_int64 at) override {
     if (const int code = fault(fail_write, file); code != SQLITE_OK) {
       if (half_writes) (void)FileLayer::write(file, bytes, size / 2, at);
+      ++failed_writes;
       return code;
     }
     note(file, {.offset = static_cast<std::size_t>(at),

@@ -262,7 +262,11 @@ void HighWaterMark::run() {
     lock.unlock();
     auto done = write(*mark);
     lock.lock();
-    if (!urgent) continue;  // a failure is no loss: the next commit, or the next start, writes it again
+    if (!urgent) {
+      // Half a slot may stand there now, which a start would take for damage. A newer one is as good.
+      if (!done && !settled_ && !stopping_) settled_ = mark;
+      continue;
+    }
     outcome_ = std::move(done);
     waiting_ = false;
     answered_.notify_all();

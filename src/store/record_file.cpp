@@ -668,7 +668,10 @@ std::vector<std::string> RecordFile::problems_of_structure(int most) {
 DiskResult RecordFile::take_back_intention() {
   if (!intention_left_) return {};
   mark_->begin({.confirmed = seal_, .intended = seal_, .boot = options_.boot});
-  if (auto done = mark_->wait(); !done) return done;
+  if (auto done = mark_->wait(); !done) {
+    mark_->settle(seal_, options_.boot);  // later, and at the end at the latest
+    return done;
+  }
   intention_left_ = false;
   return {};
 }

@@ -876,6 +876,26 @@ TEST_F(StoreFault, a_mark_that_cannot_be_written_is_as_bad_as_the_log) {
   EXPECT_EQ(store_->count(machines), 2u);
 }
 
+// Half a slot is damage to the next start, so it is written again as soon as that works, whoever wrote it: a commit,
+// the settling behind one, or what takes an intention back.
+TEST_F(StoreFault, a_mark_half_written_is_whole_again_before_the_store_is_closed) {
+  for (const bool takes_back : {false, true}) {
+    auto quiet = options();
+    quiet.probe_interval = std::chrono::hours(1);  // no commit of the store's own mends it
+    open(std::move(quiet));
+    disk_.half_writes = true;
+    disk_.fail_suffix = "-mark";
+    disk_.fail_write = SQLITE_IOERR_WRITE;
+    const int before = disk_.failed_writes;
+    EXPECT_FALSE(commit(*store_, create(machine_key("during"), "1")));
+    if (takes_back) EXPECT_FALSE(commit(*store_, create(machine_key("during"), "2")));
+    while (disk_.failed_writes < before + 2) std::this_thread::yield();
+    disk_.fail_write = 0;
+    store_.reset();
+    EXPECT_FALSE(read_mark(folder_.file("store.db-mark"))->slot_damaged) << takes_back;
+  }
+}
+
 // The next commit goes over a failed one in the log. A kill in the middle of that must not look like a loss.
 TEST_F(StoreFault, a_failed_commit_is_no_longer_intended_when_the_next_one_begins) {
   store_.reset();
