@@ -9,6 +9,7 @@
 #include "objects/commit.h"
 #include "objects/decode.h"
 #include "objects/draft.h"
+#include "objects/marks.h"
 #include "objects/object_meta.h"
 #include "objects/object_writes.h"
 #include "objects/pod_binding.h"
@@ -39,12 +40,14 @@ Result<void> check_binding(const ObjectRequest& request, json::Object& binding) 
 // The pod as it will be, or why it cannot.
 Result<ObjectDraft> bound(ObjectRequest& request, const StoredObject& current, const json::Object& binding,
                           const ObjectPtr& node, const WriteContext& write) {
-  json::Value pod = load_object(current, request.storage());
+  const json::Value old = load_object(current, request.storage());
+  json::Value pod(old, request.storage());
   if (auto conflict = find_binding_conflict(pod.get_object()))
     return fail(Status::conflict("", "pods/binding", std::string(current.name()), std::move(*conflict)));
   json::Value where(request.storage());
   if (node) where = load_object(*node, request.storage());
   bind_pod(pod.get_object(), binding, where.if_object(), write.now_rfc3339);
+  settle_marks(request, pod.get_object(), &old.get_object());  // a Binding brings annotations
   if (auto shaped = shape_object(pod, request.resource, write, nullptr); !shaped)
     return fail(std::move(shaped.error()));
   std::vector<StatusCause> causes;

@@ -60,10 +60,9 @@ void keep_marks(json::Object& object, const json::Object* old) {
 
 bool is_work_object(std::string_view key) { return std::ranges::find(work_objects, key) != work_objects.end(); }
 
-void set_marks(json::Object& object, std::string_view id, std::string_view user) {
-  json::Object& annotations = make_annotations(object);
-  annotations[marks::request] = id;
-  annotations[marks::user] = user;
+void set_marks(json::Object& texts, std::string_view id, std::string_view user) {
+  texts[marks::request] = id;
+  texts[marks::user] = user;
 }
 
 // --- what controllers make -------------------------------------------------------------------------------------------
@@ -82,10 +81,15 @@ ObjectPtr owner_of(const ObjectRequest& request, const json::Object& object) {
 }
 
 // A request that waits in the status of a VM says itself whose it is (actions/execute.cpp).
-const json::Object* waiting_start(const json::Value& vm) {
-  const json::Value* waiting = json::find_path(vm, {"status", "stateChangeRequests"});
-  for (std::size_t i = 0; waiting && waiting->is_array() && i < waiting->get_array().size(); ++i) {
-    const json::Value& change = waiting->get_array()[i];
+const json::Array* waiting_in(const json::Object* vm) {
+  const json::Object* status = vm ? json::get_object(*vm, "status") : nullptr;
+  return status ? json::get_array(*status, "stateChangeRequests") : nullptr;
+}
+
+const json::Object* waiting_start(const json::Object* vm) {
+  const json::Array* waiting = waiting_in(vm);
+  for (std::size_t i = 0; waiting && i < waiting->size(); ++i) {
+    const json::Value& change = (*waiting)[i];
     const json::Value* data = json::find(change, "data");
     if (json::get_string_or(change, "action") == "Start" && data && data->is_object() &&
         json::find(*data, marks::request))
@@ -101,10 +105,24 @@ void inherit_marks(const ObjectRequest& request, json::Object& object) {
   if (!stored) return;
   json::Document document;
   const json::Value owner = load_object(*stored, document.storage());
-  const json::Object* said = waiting_start(owner);
+  const json::Object* said = waiting_start(owner.if_object());
   if (!said) said = annotations_in(owner.if_object());
   const std::string_view id = said ? json::get_string_or(*said, marks::request) : std::string_view();
-  if (!id.empty()) set_marks(object, id, json::get_string_or(*said, marks::user));
+  if (!id.empty()) set_marks(make_annotations(object), id, json::get_string_or(*said, marks::user));
+}
+
+// Who writes the status itself says of no request but its own whose it is; those that waited there stay as they are.
+void settle_waiting(const ObjectRequest& request, json::Object& vm, const json::Object* old) {
+  json::Object* status = json::get_object(vm, "status");
+  json::Array* waiting = status ? json::get_array(*status, "stateChangeRequests") : nullptr;
+  const json::Array* before = waiting_in(old);
+  for (std::size_t i = 0; waiting && i < waiting->size(); ++i) {
+    json::Object* change = (*waiting)[i].if_object();
+    if (!change || (before && i < before->size() && json::equal((*waiting)[i], (*before)[i]))) continue;
+    if (json::Object* data = json::get_object(*change, "data")) drop_marks(*data);
+    if (request.backend.marks && !request.request_id.empty())
+      set_marks(json::ensure_object(*change, "data"), request.request_id, request.user.name);
+  }
 }
 
 // What says when a VM runs.
@@ -139,9 +157,10 @@ void settle_marks(const ObjectRequest& request, json::Object& object, const json
   if (old) keep_marks(object, old);
   if (is_component && is_marked && !old) inherit_marks(request, object);
   if (is_component) return;
+  if (request.resource.key == vms_key) settle_waiting(request, object, old);
   if (!is_marked || request.request_id.empty()) return;
   if (!old || (request.resource.key == vms_key && changes_running(object, *old)))
-    set_marks(object, request.request_id, request.user.name);
+    set_marks(make_annotations(object), request.request_id, request.user.name);
 }
 
 }  // namespace vg::resources

@@ -1,5 +1,6 @@
 // Annotations by which an object tells from which request it comes, for people who see the object first. Nobody but the
-// server says so: what clients send under these names is dropped, and what an object has stays.
+// server says so: what clients send under these names is dropped, and what an object has stays. The same holds for the
+// data of requests that wait in a VM's status, which its VMI inherits.
 #pragma once
 
 #include <string_view>

@@ -21,6 +21,10 @@ def template(**labels):
         {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "theirs", "uid": "u", "controller": True}]}, "spec": MACHINE}
 
 
+def marks_of(made):
+    return {key: value for key, value in made["metadata"]["annotations"].items() if key.startswith("trace.virtgate.io/")}
+
+
 class Posing(Attack):
     def setUp(self):
         super(Attack, self).setUp()
@@ -63,6 +67,42 @@ class Posing(Attack):
         made = self.must("GET", f"{VMS}/pool-0")
         self.assertEqual(set(made["metadata"]["labels"]) & set(RESERVED), set())
         self.assertFalse({*MARKS} & {key for key, value in made["metadata"]["annotations"].items() if value == MARKS.get(key)})
+
+    def test_a_subresource_says_what_its_user_must_not(self):
+        """A request that waits in a VM's status says whose it is, and its VMI inherits that; annotations come with a Binding, too."""
+        token = self.user("mine", "mallory", [
+            {"apiGroups": ["kubevirt.io"], "resources": ["virtualmachines", "virtualmachines/status"], "verbs": ["*"]},
+            {"apiGroups": [""], "resources": ["pods", "pods/status", "pods/binding"], "verbs": ["*"]}])
+        made = self.must("POST", VMS, {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "vm"}, "spec": {
+            "runStrategy": "Manual", "template": template()}})
+        forged = {"metadata": {"name": "vm", "annotations": {**MARKS, "trace.virtgate.io/request": "another"}},
+                  "status": {"stateChangeRequests": [{"action": "Start", "data": {"mine": "yes", **MARKS}}]}}
+        whole = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "spec": made["spec"], **forged}
+        for method, query, body, headers in (("PUT", "", {**whole, "metadata": {**made["metadata"], **forged["metadata"]}}, {}), ("PATCH", "", forged, MERGE),
+                                             ("PATCH", "&fieldManager=m&force=true", whole, {"Content-Type": "application/apply-patch+yaml"})):
+            current = self.must("GET", f"{VMS}/vm")
+            if method == "PUT":
+                body["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
+            code, answer = self.call(method, f"{VMS}/vm/status?dryRun=All{query}", body, token, headers)
+            self.assertEqual(code, 200, answer)
+            self.assertEqual(marks_of(answer), marks_of(made))
+            data, = (change["data"] for change in answer["status"]["stateChangeRequests"])
+            self.assertEqual((data["mine"], data["trace.virtgate.io/user"]), ("yes", "system:serviceaccount:mine:mallory"))
+            self.assertFalse({*MARKS.items()} & {*data.items()} - {("virtgate.io/clone-asker", "{}")}, data)
+        code, answer = self.call("PATCH", f"{VMS}/vm/status", forged, token, MERGE)
+        self.assertEqual(code, 200, answer)
+        annotations = self.assert_clean(self.made_by("VirtualMachine"), "VirtualMachine")
+        self.assertEqual(annotations["trace.virtgate.io/user"], "system:serviceaccount:mine:mallory")
+
+        pods = "/api/v1/namespaces/mine/pods"
+        self.must("POST", pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}, token)
+        self.must("POST", f"{pods}/pod/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "pod", "annotations": {"mine": "yes", **MARKS}},
+                                                  "target": {"kind": "Node", "name": "n"}}, token)
+        code, answer = self.call("PATCH", f"{pods}/pod/status", {"metadata": {"annotations": MARKS}}, token, MERGE)
+        self.assertEqual(code, 200, answer)
+        pod = self.must("GET", f"{pods}/pod")
+        self.assertEqual(pod["metadata"]["annotations"]["mine"], "yes")
+        self.assertEqual(marks_of(pod), {})
 
     def test_a_vmi_that_passes_for_a_vms_own(self):
         vm = self.must("POST", VMS, {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "theirs"}, "spec": {
