@@ -290,11 +290,11 @@ Task<void> StandaloneApi::run_controllers(Core& core) {
 
 void StandaloneApi::start(Core& core, Core& event_core, Runs runs, Machine machine) {
   quotas_->start();
+  audit_->keep_flushing();
   core.post([this, &core, &event_core, runs, machine = std::move(machine)] {
     const auto keep = [this, &core](std::string what, std::function<Task<void>()> task) {
       tasks_.emplace_back(keep_running(core, std::move(what), std::move(task)));
     };
-    keep("flushing the audit log", [this, &core] { return audit_->keep_flushing(core); });
     keep("flushing the journal", [this, &core] { return journal_->keep_flushing(core); });
     if (metrics_ && health_) keep("showing health", [this, &core] { return keep_showing_health(core); });
     const resources::ControllerParts parts{.store = *store_, .commits = commits_, .core = core, .clock = clock_};

@@ -34,7 +34,7 @@ Record record_of(const EntryView& entry, std::uint64_t sequence) {
 class Backwards {
  public:
   // Begins before that place in the order of all.
-  explicit Backwards(const std::deque<std::unique_ptr<Segment>>& segments, std::uint64_t before = UINT64_MAX)
+  explicit Backwards(const std::deque<std::shared_ptr<Segment>>& segments, std::uint64_t before = UINT64_MAX)
       : segments_(segments), segment_(segments.size()), before_(before) {
     next_segment();
   }
@@ -54,7 +54,7 @@ class Backwards {
     }
   }
 
-  const std::deque<std::unique_ptr<Segment>>& segments_;
+  const std::deque<std::shared_ptr<Segment>>& segments_;
   std::size_t segment_, left_ = 0;
   std::uint64_t before_;
 };
@@ -219,9 +219,10 @@ std::size_t Journal::size() const {
 }
 
 void Journal::flush() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard flushing(flushing_);
+  std::unique_lock lock(mutex_);
   drop_outdated();
-  for (const auto& lane : lanes_) lane->flush();
+  for (const auto& lane : lanes_) lane->flush(lock);
 }
 
 std::shared_ptr<resources::Wakeup> Journal::subscribe(Core& core) {
@@ -241,9 +242,10 @@ void Journal::tell_watches() {
 }
 
 Task<void> Journal::keep_flushing(Core& core) {
+  if (!options_.folder.empty() && !flusher_) flusher_.emplace(limits::journal_flush_interval, [this] { flush(); });
   while (true) {
     co_await core.sleep(limits::journal_flush_interval);
-    flush();
+    if (!flusher_) flush();
     tell_watches();
   }
 }

@@ -6,8 +6,9 @@
 // (LANE-NUMBER.requests), which go as a whole. A file has a head of fixed size for each entry, which is all that the
 // index needs, the entry behind it (codec.h), and between them the texts that entries refer to.
 //
-// In memory are the index and these texts. Entries are collected and written together, at the latest after
-// journal_flush_interval: what a crash loses is the last moment of a record, never of an object.
+// In memory are the index and these texts. Entries are collected and written together by a thread of its own, at the
+// latest after journal_flush_interval: what a crash loses is the last moment of a record, never of an object. Whoever
+// records only appends to memory, and never waits for the disk.
 #pragma once
 
 #include <array>
@@ -24,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/core.h"
+#include "base/flusher.h"
 #include "base/journal_limits.h"
 #include "base/metrics.h"
 #include "base/status.h"
@@ -94,7 +96,7 @@ class Journal final : public Recorder {
   std::shared_ptr<resources::Wakeup> subscribe(Core& core);
 
   void flush();
-  // Flushes, and tells who watches, every journal_flush_interval, for ever.
+  // Has it flushed, and tells who watches, every journal_flush_interval, for ever.
   Task<void> keep_flushing(Core& core);
 
  private:
@@ -114,7 +116,8 @@ class Journal final : public Recorder {
   };
 
   const JournalOptions options_;
-  mutable std::mutex mutex_;
+  std::mutex flushing_;       // one at a time
+  mutable std::mutex mutex_;  // of what is in memory, and never held while the disk is written
   std::uint64_t sequence_ = 0;
   std::array<std::unique_ptr<Lane>, static_cast<std::size_t>(LaneName::count)> lanes_;
   struct UserHash {
@@ -127,6 +130,7 @@ class Journal final : public Recorder {
   std::uint64_t told_ = 0;  // the newest entry that watches know of
   metrics::Counter* recorded_ = nullptr;
   metrics::Counter* dropped_ = nullptr;
+  std::optional<Flusher> flusher_;  // last: it uses all of the above
 };
 
 }  // namespace vg::journal

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/files.h"
 #include "base/log.h"
@@ -67,20 +68,34 @@ std::optional<Frame> read_frame(string_view bytes) {
 }  // namespace
 
 Segment::~Segment() {
-  flush();
   if (fd_ >= 0) ::close(fd_);
 }
 
+Result<int> Segment::open_file() const {
+  const int fd = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return fail(broken("opened", path_));
+  return fd;
+}
+
+void Segment::begin() {
+  pending_ = magic;
+  bytes_ = pending_.size();
+}
+
 Result<bool> Segment::open() {
-  if (in_memory()) return false;
-  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (in_memory()) {
+    begin();
+    return false;
+  }
+  const auto fd = open_file();
+  if (!fd) return fail(fd.error());
+  fd_ = *fd;
   struct stat info{};
-  if (fd_ < 0 || ::fstat(fd_, &info) != 0) return fail(broken("opened", path_));
+  if (::fstat(fd_, &info) != 0) return fail(broken("opened", path_));
   if (!S_ISREG(info.st_mode))
     return fail(Status::internal_error(fmt::format("the journal file {} is not a regular file; remove it", path_)));
   if (info.st_size == 0) {
-    pending_ = magic;
-    bytes_ = pending_.size();
+    begin();
     return false;
   }
   auto bytes = read_file(path_, static_cast<std::size_t>(info.st_size));
@@ -124,8 +139,7 @@ void Segment::append_frame(const Record& record, string_view body) {
   bytes_ += sizeof head + body.size();
 }
 
-bool Segment::append(const Record& record, const EntryView& entry) {
-  if (!in_memory() && pending_.size() > limits::journal_pending_bytes_max) return false;
+void Segment::append(const Record& record, const EntryView& entry) {
   encoded_.clear();
   encode(entry, texts_, encoded_);
   for (; texts_said_ < texts_.size(); ++texts_said_) append_frame({}, texts_.at(texts_said_));
@@ -133,13 +147,14 @@ bool Segment::append(const Record& record, const EntryView& entry) {
   Record& kept = records_.emplace_back(record);
   kept.size = static_cast<std::uint32_t>(encoded_.size());
   kept.offset = static_cast<std::uint32_t>(bytes_ - encoded_.size());
-  return true;
 }
 
 std::optional<Entry> Segment::entry_of(const Record& record) const {
   std::optional<Entry> entry;
-  if (record.offset >= written_) {
-    entry = decode(string_view(pending_).substr(record.offset - written_, record.size), texts_);
+  if (const std::size_t written = written_ + writing_.size(); record.offset >= written) {
+    entry = decode(string_view(pending_).substr(record.offset - written, record.size), texts_);
+  } else if (record.offset >= written_) {
+    entry = decode(string_view(writing_).substr(record.offset - written_, record.size), texts_);
   } else {
     std::string bytes(record.size, '\0');
     const ssize_t got = ::pread(fd_, bytes.data(), bytes.size(), record.offset);
@@ -149,24 +164,28 @@ std::optional<Entry> Segment::entry_of(const Record& record) const {
   return entry;
 }
 
-bool Segment::flush() {
-  if (in_memory()) return true;
+void Segment::flush(std::unique_lock<std::mutex>& lock) {
+  if (in_memory() || pending_.empty()) return;
+  writing_.swap(pending_);
+  int fd = fd_;
+  lock.unlock();
+  if (fd < 0) fd = open_file().value_or(-1);
   std::size_t done = 0;
-  while (done < pending_.size()) {
-    const ssize_t wrote = ::write(fd_, pending_.data() + done, pending_.size() - done);
+  while (fd >= 0 && done < writing_.size()) {
+    const ssize_t wrote = ::write(fd, writing_.data() + done, writing_.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) break;
     done += static_cast<std::size_t>(wrote);
   }
-  pending_.erase(0, done);
+  lock.lock();
+  fd_ = fd;
   written_ += done;
-  return pending_.empty();
+  pending_.insert(0, writing_, done);
+  writing_.clear();
 }
 
-void Segment::remove() {
-  if (in_memory()) return;
-  pending_.clear();
-  ::unlink(path_.c_str());
+void Segment::remove() const {
+  if (!in_memory()) ::unlink(path_.c_str());
 }
 
 std::string Journal::Lane::path_of(std::uint64_t number, string_view ending) const {
@@ -198,14 +217,13 @@ Result<std::size_t> Journal::Lane::open() {
   std::size_t damaged = 0;
   bool last_is_damaged = false;
   for (const std::uint64_t number : numbers) {
-    const auto added = add_segment(number);
-    if (!added) return fail(added.error());
-    last_is_damaged = *added;
+    const auto opened = open_segment(number);
+    if (!opened) return fail(opened.error());
+    last_is_damaged = *opened;
     damaged += last_is_damaged ? 1 : 0;
   }
   // What is appended behind damage would not be found again.
-  if (last_is_damaged)
-    if (const auto added = add_segment(numbers.back() + 1); !added) return fail(added.error());
+  if (last_is_damaged) begin_segment(numbers.back() + 1);
   return damaged;
 }
 
@@ -213,39 +231,58 @@ void Journal::Lane::remove_earlier_form() const {
   for (const std::uint64_t number : numbers_on_disk(earlier_suffix)) ::unlink(path_of(number, earlier_suffix).c_str());
 }
 
-Result<bool> Journal::Lane::add_segment(std::uint64_t number) {
-  auto segment = std::make_unique<Segment>(path_of(number, suffix), number);
+Result<bool> Journal::Lane::open_segment(std::uint64_t number) {
+  auto segment = std::make_shared<Segment>(path_of(number, suffix), number);
   auto damaged = segment->open();
-  if (!damaged) return damaged;
+  if (damaged) add_segment(std::move(segment));
+  return damaged;
+}
+
+void Journal::Lane::begin_segment(std::uint64_t number) {
+  auto segment = std::make_shared<Segment>(path_of(number, suffix), number);
+  segment->begin();
+  add_segment(std::move(segment));
+}
+
+void Journal::Lane::add_segment(std::shared_ptr<Segment> segment) {
   if (!segments_.empty()) segments_.back()->end_writing();
   bytes_ += segment->bytes();
   entries_ += segment->records().size();
   segments_.push_back(std::move(segment));
-  return damaged;
 }
 
 Journal::Lane::Appended Journal::Lane::append(const Record& record, const EntryView& entry) {
-  Segment& last = *segments_.back();
+  std::size_t waiting = 0;  // in the newest: they are flushed in their order
+  for (auto at = segments_.rbegin(); at != segments_.rend() && (*at)->waiting_bytes() > 0; ++at)
+    waiting += (*at)->waiting_bytes();
+  if (waiting > limits::journal_pending_bytes_max) return Appended::lost;
+  const Segment& last = *segments_.back();
   const bool is_full = last.bytes() >= options_.file_bytes_max || last.records().size() >= options_.file_entries_max;
-  // Where no new file can be made or the disk takes nothing, the old one takes more.
-  const bool is_new = is_full && last.flush() && add_segment(last.number() + 1);
+  if (is_full) begin_segment(last.number() + 1);
   const std::size_t before = segments_.back()->bytes();
-  if (!segments_.back()->append(record, entry)) return Appended::lost;
+  segments_.back()->append(record, entry);
   bytes_ += segments_.back()->bytes() - before;
   ++entries_;
-  return is_new ? Appended::in_new_file : Appended::yes;
+  return is_full ? Appended::in_new_file : Appended::yes;
 }
 
 bool Journal::Lane::drop_oldest() {
   if (segments_.size() < 2) return false;
   bytes_ -= segments_.front()->bytes();
   entries_ -= segments_.front()->records().size();
-  segments_.front()->remove();
+  if (!options_.folder.empty()) dropped_.push_back(std::move(segments_.front()));
   segments_.pop_front();
   return true;
 }
 
-void Journal::Lane::flush() { segments_.back()->flush(); }
+void Journal::Lane::flush(std::unique_lock<std::mutex>& lock) {
+  for (const auto segments = segments_; const auto& segment : segments) segment->flush(lock);
+  auto dropped = std::exchange(dropped_, {});
+  lock.unlock();
+  for (const auto& segment : dropped) segment->remove();
+  dropped.clear();  // a file that nobody has open any more is what takes time
+  lock.lock();
+}
 
 std::uint64_t Journal::Lane::newest() const {
   for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment)

@@ -331,6 +331,7 @@ Task<void> ResourceApi::handle(server::Call& call) {
   co_await serve(call, *info, *asker, done);
   recorded.asker = nullptr;
   audit(recorded, true, *asker, done);
+  if (is_write(info->verb)) co_await parts_.audit.settled(call.core());
 }
 
 // How much of it is recorded. What is wrong with its body is told by whoever reads it after this.

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "actions/action.h"
 #include "base/audit_limits.h"
@@ -19,6 +20,7 @@
 #include "base/json_text.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/store_limits.h"
 #include "base/time_rfc3339.h"
 
 namespace vg::resources {
@@ -268,48 +270,55 @@ class AuditLog::File {
                  .details = {}});
   }
 
-  void append(std::string_view line, bool at_once) {
+  // True: it is time to write.
+  bool append(std::string_view line) {
     const std::lock_guard lock(mutex_);
-    if (buffer_.size() + line.size() > (failing() ? waiting_bytes_max : 2 * buffer_bytes_max)) {
+    if (buffer_.size() + writing_bytes_ + line.size() > waiting_bytes_max) {
       ++lost_;
       if (dropped_) dropped_->add();
-      return;
+      return false;
     }
     buffer_ += line;
     // While the disk refuses, every line would try it again: the next flush does.
-    if (!failing() && (at_once || buffer_.size() >= buffer_bytes_max)) write_buffer();
+    return failure_.empty() && buffer_.size() >= buffer_bytes_max;
   }
 
   void flush() {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard writing(writing_mutex_);
     if (was_moved() && !open_file()) return;
     if (const auto now = clock_.steady_now(); rotation_.age_max.count() > 0 && now >= look_at_ages_) {
       remove_outdated();
       look_at_ages_ = now + std::chrono::hours(1);
     }
-    if (buffer_.empty() && !failing()) return;
     write_buffer();
-    if (!failing() && lost_ > 0) {
-      buffer_ = lost_line(lost_, clock_.wall_now());
-      lost_ = 0;
-      write_buffer();
-    }
+    if (tell_lost()) write_buffer();
   }
 
   std::optional<std::string> problem() const {
     const std::lock_guard lock(mutex_);
-    if (!failing()) return std::nullopt;
+    if (failure_.empty()) return std::nullopt;
     const std::string_view name = std::string_view(path_).substr(path_.rfind('/') + 1);
     return fmt::format("{} cannot be written: {}; {} lines are lost so far", name, failure_, lost_);
   }
 
  private:
-  bool failing() const { return !failure_.empty(); }
+  bool tell_lost() {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.empty() || lost_ == 0) return false;
+    buffer_.insert(0, lost_line(std::exchange(lost_, 0), clock_.wall_now()));
+    return true;
+  }
+
+  // Empty: all is well. Returns what was the matter before.
+  std::string set_failure(std::string failure) {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(failure_, std::move(failure));
+  }
 
   void failed(std::string_view what, int error) {
-    std::string failure = fmt::format("{}: {}", what, std::strerror(error));
-    if (failure != failure_) log::error("the audit log cannot be written", {{"file", path_}, {"reason", failure}});
-    failure_ = std::move(failure);
+    const std::string failure = fmt::format("{}: {}", what, std::strerror(error));
+    if (set_failure(failure) != failure)
+      log::error("the audit log cannot be written", {{"file", path_}, {"reason", failure}});
   }
 
   // A link or a pipe in its place would send the lines somewhere else, or wait for a reader.
@@ -324,7 +333,7 @@ class AuditLog::File {
     }
     if (!S_ISREG(info.st_mode)) {
       ::close(fd);
-      failure_ = "it is not a regular file";
+      set_failure("it is not a regular file");
       return false;
     }
     if (fd_ >= 0) ::close(fd_);
@@ -342,23 +351,32 @@ class AuditLog::File {
   }
 
   // What was written leaves the buffer, so that a disk that refuses in the middle of a line gets the rest of it later.
+  // Others append meanwhile: the disk may take any time.
   void write_buffer() {
-    std::size_t done = 0;
-    bool good = true;
-    while (done < buffer_.size() && good) {
-      const ssize_t written = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      good = written >= 0;
-      if (good)
-        done += static_cast<std::size_t>(written);
-      else
-        failed("write", errno);
+    std::string lines;
+    {
+      const std::lock_guard lock(mutex_);
+      if (buffer_.empty() && failure_.empty()) return;
+      lines.swap(buffer_);
+      writing_bytes_ = lines.size();
     }
-    buffer_.erase(0, done);
+    std::size_t done = 0;
+    int error = 0;
+    while (done < lines.size() && error == 0) {
+      const ssize_t written = ::write(fd_, lines.data() + done, lines.size() - done);
+      if (written >= 0)
+        done += static_cast<std::size_t>(written);
+      else if (errno != EINTR)
+        error = errno;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      buffer_.insert(0, lines, done);
+      writing_bytes_ = 0;
+    }
     bytes_ += done;
-    if (!good) return;
-    if (failing()) log::info("the audit log can be written again", {{"file", path_}});
-    failure_.clear();
+    if (error != 0) return failed("write", error);
+    if (!set_failure({}).empty()) log::info("the audit log can be written again", {{"file", path_}});
     if (bytes_ >= rotation_.file_bytes) rotate();
   }
 
@@ -394,10 +412,12 @@ class AuditLog::File {
   const AuditRotation rotation_;
   const Clock& clock_;
   metrics::Counter* const dropped_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // of these, and never held while the disk is asked
   std::string buffer_;
-  std::string failure_;  // empty: all is well
+  std::size_t writing_bytes_ = 0;  // on their way to the file
+  std::string failure_;            // empty: all is well
   std::uint64_t lost_ = 0;
+  std::mutex writing_mutex_;  // of the file, and of the rest
   Clock::Steady look_at_ages_ = {};
   int fd_ = -1;
   std::size_t bytes_ = 0;  // in the file
@@ -456,8 +476,7 @@ bool AuditLog::sums_up(AuditLimiter& limiter, AuditSubject subject, bool allowed
 void AuditLog::write(AuditKind kind, const AuditEntry& entry) {
   const std::string_view who = entry.impersonated_by.empty() ? entry.user : entry.impersonated_by;
   if (kind == AuditKind::change) {
-    File& file = exceeds(writers_, {.who = who, .what = {}}, true) ? busy() : log(kind);
-    return file.append(line_of(entry), options_.required);
+    return append(exceeds(writers_, {.who = who, .what = {}}, true) ? busy() : log(kind), line_of(entry));
   }
   if (kind == AuditKind::attempt && sums_up(users_, {.who = who, .what = {}}, entry.allowed)) return;
   if (kind == AuditKind::read) {
@@ -466,13 +485,21 @@ void AuditLog::write(AuditKind kind, const AuditEntry& entry) {
                     entry.subresource.empty() ? "" : "/", entry.subresource, entry.ns, entry.name);
     if (sums_up(reads_, {.who = who, .what = what}, true)) return;
   }
-  log(kind).append(line_of(entry), false);
+  append(log(kind), line_of(entry));
 }
 
 void AuditLog::write(const FailedAuthenticationEntry& entry) {
   const std::string source = source_of(entry.address);
   if (sums_up(addresses_, {.who = source, .what = {}}, false)) return;
-  log(AuditKind::attempt).append(line_of(entry, options_.clock.wall_now()), false);
+  append(log(AuditKind::attempt), line_of(entry, options_.clock.wall_now()));
+}
+
+void AuditLog::append(File& file, std::string_view line) {
+  if (!file.append(line)) return;
+  if (flusher_)
+    flusher_->wake();
+  else
+    file.flush();
 }
 
 void AuditLog::summarize(bool all) {
@@ -481,7 +508,7 @@ void AuditLog::summarize(bool all) {
   const std::lock_guard lock(limiters_mutex_);
   const auto tell = [&](AuditKind kind, const AuditSummary& summary, std::string_view who, std::string_view refused,
                         std::string_view allowed) {
-    log(kind).append(line_of(summary, wall, {.who = who, .refused = refused, .allowed = allowed}), false);
+    log(kind).append(line_of(summary, wall, {.who = who, .refused = refused, .allowed = allowed}));
   };
   for (const AuditSummary& summary : writers_.due(now, all)) tell(AuditKind::change, summary, "user", "", "busy");
   for (const AuditSummary& summary : users_.due(now, all))
@@ -497,18 +524,22 @@ void AuditLog::flush() {
 }
 
 void AuditLog::finish() {
+  flusher_.reset();
   summarize(true);
   for (const auto& file : logs_) file->flush();
 }
 
+bool AuditLog::is_stalled() const { return flusher_ && flusher_->busy_for() > store_limits::stall_ready_max; }
+
 std::optional<std::string> AuditLog::problem() const {
+  if (is_stalled()) return "the audit log cannot be written: the disk does not answer";
   for (const auto& file : logs_)
     if (auto problem = file->problem()) return problem;
   return std::nullopt;
 }
 
 Result<void> AuditLog::takes_changes() const {
-  if (!options_.required || (!log(AuditKind::change).problem() && !busy().problem())) return {};
+  if (!options_.required || (!is_stalled() && !log(AuditKind::change).problem() && !busy().problem())) return {};
   Status status = Status::unavailable(
       "the audit log cannot be written, and --audit-required does not allow changes without it; "
       "see /readyz?verbose");
@@ -516,11 +547,27 @@ Result<void> AuditLog::takes_changes() const {
   return fail(std::move(status));
 }
 
-Task<void> AuditLog::keep_flushing(Core& core) {
-  while (true) {
-    co_await core.sleep(flush_interval);
+void AuditLog::keep_flushing() {
+  flusher_.emplace(flush_interval, [this] {
+    std::vector<std::shared_ptr<Wakeup>> waiting;
+    {
+      const std::lock_guard lock(waiting_mutex_);
+      waiting.swap(waiting_);
+    }
     flush();
+    for (const auto& one : waiting) one->signal();
+  });
+}
+
+Task<void> AuditLog::settled(Core& core) {
+  if (!options_.required || !flusher_) co_return;
+  const auto written = std::make_shared<Wakeup>(core);
+  {
+    const std::lock_guard lock(waiting_mutex_);
+    waiting_.push_back(written);
   }
+  flusher_->wake();
+  co_await written->wait();
 }
 
 }  // namespace vg::resources

@@ -13,12 +13,13 @@
 //                       reviews; limited by user (failed authentication by source address) and summed up in a flood:
 //                       such an event has the annotation virtgate.io/summary and others with the counts
 //
-// Lines are collected in memory and written together, at the latest after flush_interval: a write of its own for each
-// would cost more than the request. Where the log is required, a change's line is with the kernel before the answer. A
-// file that is full is renamed to NAME.1, the one before to NAME.2 and so on; those that are too many or too old go.
-// With a policy (audit_policy.h) this decides what is recorded and how much of it, and the list above in which log;
-// reads that are not sensitive are in audit-reads.log, too. What the disk refuses stays in memory, up
-// to a bound; what is lost beyond it is counted, and the log says so once it is written again.
+// Lines are collected in memory and written together by a thread of its own, at the latest after flush_interval: a
+// write of its own for each would cost more than the request, and a loop must not wait for the disk. Where the log is
+// required, a change's line is with the kernel before the answer. A file that is full is renamed to NAME.1, the one
+// before to NAME.2 and so on; those that are too many or too old go. With a policy (audit_policy.h) this decides what
+// is recorded and how much of it, and the list above in which log; reads that are not sensitive are in audit-reads.log,
+// too. What the disk refuses stays in memory, up to a bound; what is lost beyond it is counted, and the log says so
+// once it is written again.
 #pragma once
 
 #include <array>
@@ -32,15 +33,18 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/core.h"
+#include "base/flusher.h"
 #include "base/limits.h"
 #include "base/metrics.h"
 #include "base/status.h"
 #include "base/task.h"
 #include "catalog/request_info.h"
 #include "objects/object_request.h"
+#include "objects/wakeup.h"
 #include "resources/audit_limiter.h"
 #include "resources/audit_policy.h"
 
@@ -92,6 +96,8 @@ class Audit {
   virtual void write(AuditKind kind, const AuditEntry& entry) = 0;
   // 503 while a change must not happen because it could not be recorded.
   virtual Result<void> takes_changes() const = 0;
+  // Before a change is answered: what write() was told is with the kernel, where that is asked for.
+  virtual Task<void> settled(Core& /*core*/) { co_return; }
   // Null: what is recorded follows from audit_kind() alone, at the level Metadata.
   virtual const AuditPolicy* policy() const { return nullptr; }
 };
@@ -133,13 +139,14 @@ class AuditLog final : public Audit {
   void flush();
   // The same with all summaries: nothing comes any more.
   void finish();
-  // Flushes every flush_interval, for ever.
-  Task<void> keep_flushing(Core& core);
+  // A thread flushes every flush_interval from here on; before that, whoever writes the line that is one too many.
+  void keep_flushing();
 
   // Why lines cannot be written, in words for anybody; nothing while they can.
   std::optional<std::string> problem() const;
   bool required() const { return options_.required; }
   Result<void> takes_changes() const override;
+  Task<void> settled(Core& core) override;
   const AuditPolicy* policy() const override { return options_.policy ? &*options_.policy : nullptr; }
 
  private:
@@ -148,6 +155,8 @@ class AuditLog final : public Audit {
   static AuditRotation rotation_of(const Options& options, std::size_t share);
   File& log(AuditKind kind) const { return *logs_[static_cast<std::size_t>(kind)]; }
   File& busy() const { return *logs_.back(); }
+  void append(File& file, std::string_view line);
+  bool is_stalled() const;
   void summarize(bool all);
   bool exceeds(AuditLimiter& limiter, AuditSubject subject, bool allowed);
   bool sums_up(AuditLimiter& limiter, AuditSubject subject, bool allowed);
@@ -157,6 +166,9 @@ class AuditLog final : public Audit {
   mutable std::mutex limiters_mutex_;
   AuditLimiter writers_, users_, addresses_, reads_;
   metrics::Counter* summed_up_ = nullptr;
+  std::mutex waiting_mutex_;
+  std::vector<std::shared_ptr<Wakeup>> waiting_;  // for the next flush
+  std::optional<Flusher> flusher_;                // last: it uses all of the above
 };
 
 }  // namespace vg::resources

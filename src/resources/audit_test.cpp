@@ -11,8 +11,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/background.h"
 #include "json/access.h"
 #include "json/document.h"
+#include "server/testing/fake_exchange.h"
 #include "store/testing.h"
 
 namespace vg::resources {
@@ -352,14 +354,29 @@ TEST_F(AuditLogTest, WhatCannotBeWrittenWaitsAndIsCountedAndTold) {
   EXPECT_GT(changes().size(), AuditLog::waiting_bytes_max / 2);
 }
 
+// As a request does before it is answered.
+void settle(AuditLog& log) {
+  server::testing::FakeCore core;
+  bool ended = false;
+  const Background waiting([](AuditLog& wanted, Core& on, bool& done) -> Task<void> {
+    co_await wanted.settled(on);
+    done = true;
+  }(log, core, ended));
+  core.run_until(ended);
+  EXPECT_TRUE(ended);
+}
+
 TEST_F(AuditLogTest, WhereItIsRequiredNothingChangesUnrecorded) {
   const auto log = open(AuditLog::bytes_max_default, true);
+  log->keep_flushing();
   log->write(AuditKind::change, entry());
+  settle(*log);
   EXPECT_EQ(lines(changes()), 1u) << "before the answer, not a moment later";
   EXPECT_TRUE(log->takes_changes());
   {
     const FullDisk full;
     log->write(AuditKind::change, entry());
+    settle(*log);
     const auto refused = log->takes_changes();
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, 503);
