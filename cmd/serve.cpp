@@ -364,6 +364,7 @@ class Standalone {
 
   ProcessSignals signals_;
   SystemClock clock_;
+  log::Deferred log_;  // behind the signals, which no thread may get, and before all that have something to say
   local::StateFolder folder_;
   std::unique_ptr<local::Pki> pki_;
   const bool api_only_;

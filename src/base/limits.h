@@ -195,6 +195,8 @@ inline constexpr std::size_t time_bytes_max = 128;
 // Container runtimes split longer lines (at 16 KiB), which would break a JSON object in two.
 inline constexpr std::size_t log_line_bytes_max = 16 * kib - 1;
 inline constexpr std::size_t log_fields_max = 32;
+// Lines that wait because stderr takes none: as many as say what is wrong.
+inline constexpr std::size_t log_waiting_bytes_max = 1 * mib;
 inline constexpr std::size_t log_key_bytes_max = 64;
 // Label values come from request paths, so a client could make series without end.
 inline constexpr std::size_t metric_series_max = 20000;

@@ -179,9 +179,50 @@ void write(Level level, std::string_view msg, std::span<const Field> fields, std
                                : format_text(level, msg, fields, now, format == Format::coloured_text);
   if (Sink* sink = current_sink.load(std::memory_order_acquire)) {
     sink->write(line);
+    if (level == Level::fatal) sink->flush();
   } else {
     write_stderr(line);
   }
+}
+
+// --- behind a thread ------------------------------------------------------------------------------------------------
+
+Deferred::Deferred() : flusher_(std::chrono::seconds(1), [this] { flush(); }) { set_sink(this); }
+
+Deferred::~Deferred() {
+  set_sink(nullptr);
+  flush();
+}
+
+void Deferred::write(std::string_view line) {
+  bool is_first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() + line.size() > limits::log_waiting_bytes_max) {
+      ++lost_;
+      return;
+    }
+    is_first = waiting_.empty();
+    waiting_ += line;
+  }
+  if (is_first) flusher_.wake();
+}
+
+void Deferred::flush() {
+  const std::lock_guard writing(writing_);
+  std::string lines;
+  std::uint64_t lost = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    lines.swap(waiting_);
+    lost = std::exchange(lost_, 0);
+  }
+  for (std::string_view rest = lines; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n') + 1);
+    write_stderr(line);
+    rest.remove_prefix(line.size());
+  }
+  if (lost > 0) warning("lines of the log were lost: stderr did not take them", {{"lines", lost}});
 }
 
 }  // namespace vg::log

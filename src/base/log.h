@@ -21,6 +21,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/flusher.h"
+
 namespace vg::log {
 
 enum class Level { info, warning, error, fatal };
@@ -108,10 +110,31 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void write(std::string_view line) = 0;
+  // Returns when all of them are there.
+  virtual void flush() {}
 };
 
 // nullptr stands for stderr. Returns the one before, which may be in use until every thread's current line is written.
 Sink* set_sink(Sink* sink);
+
+// While it lives, a thread of its own writes the lines to stderr: who has something to say, as an event loop of a
+// request that failed, must not wait for the disk that the log is on. Nobody else logs any more when it ends.
+class Deferred final : public Sink {
+ public:
+  Deferred();
+  ~Deferred() override;
+  Deferred(const Deferred&) = delete;
+  Deferred& operator=(const Deferred&) = delete;
+  void write(std::string_view line) override;
+  void flush() override;
+
+ private:
+  std::mutex mutex_;  // of these two, and never held while they are written
+  std::string waiting_;
+  std::uint64_t lost_ = 0;
+  std::mutex writing_;
+  Flusher flusher_;  // last: it uses all of the above
+};
 
 // For tests: collects the lines written while it lives.
 class Capture final : public Sink {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -145,6 +146,31 @@ TEST(Log, WritesToStderrWithoutASink) {
   ::testing::internal::CaptureStderr();
   error("to stderr");
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(R"("msg":"to stderr")"));
+}
+
+TEST(Log, DeferredLinesKeepNobodyWaiting) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  ::close(ends[1]);
+  constexpr int lines = 300;  // more than a pipe takes that nobody reads
+  std::string text;
+  std::thread reader;
+  {
+    Deferred deferred;
+    for (int i = 0; i < lines; ++i) error(std::string(1000, 'x'));
+    reader = std::thread([&] {
+      std::array<char, 4096> part;
+      for (ssize_t got = 0; (got = ::read(ends[0], part.data(), part.size())) > 0;)
+        text.append(part.data(), static_cast<std::size_t>(got));
+    });
+  }
+  ::dup2(before, STDERR_FILENO);  // the last that writes to the pipe
+  ::close(before);
+  reader.join();
+  ::close(ends[0]);
+  EXPECT_EQ(std::ranges::count(text, '\n'), lines);
 }
 
 TEST(LogText, IsShortAndCannotBeForged) {
