@@ -2,39 +2,20 @@
 """A disk that does not answer: `virtgate serve` says so, answers who waits, and says of nothing that it is absent before
 that is known.
 
-A library that is loaded before the C library holds the syncs of the store's log back. VIRTGATE_BINARY names the program.
+A library that is loaded before the C library (support/faults.c) holds syncs back, or all that changes files, as on a file
+system that is frozen. VIRTGATE_BINARY names the program.
 """
+import json
 import os
 import shutil
-import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import durability_test
-from durability_test import BINARY, KINDS, content, document
-
-
-# The store's log is not synced for as long as a file is there.
-SHIM = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-static void wait_while_held(int file) {
-  char link[64], path[4096];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  ssize_t size = readlink(link, path, sizeof path - 1);
-  if (size < 0) return;
-  path[size] = 0;
-  if (size < 4 || strcmp(path + size - 4, "-wal") != 0) return;
-  while (access(getenv("TEST_HELD"), F_OK) == 0) usleep(5000);
-}
-int fdatasync(int file) { wait_while_held(file); return ((int (*)(int))dlsym(RTLD_NEXT, "fdatasync"))(file); }
-int fsync(int file) { wait_while_held(file); return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(file); }
-"""
+from durability_test import BINARY, KINDS, MERGE, content, document
+from support.faults import FaultLibrary
 
 
 class SilentDisk(durability_test.DiskCase):
@@ -44,11 +25,8 @@ class SilentDisk(durability_test.DiskCase):
             self.skipTest("a sanitizer wants to be the first library")
         if not shutil.which("cc"):
             self.skipTest("there is no C compiler")
-        source, library, self.held = (os.path.join(self.folder, name) for name in ("shim.c", "shim.so", "held"))
-        with open(source, "w") as file:
-            file.write(SHIM)
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-        for name, value in (("LD_PRELOAD", library), ("TEST_HELD", self.held)):
+        self.faults = FaultLibrary(self.folder)
+        for name, value in self.faults.environment.items():
             os.environ[name] = value
             self.addCleanup(os.environ.pop, name)
 
@@ -58,8 +36,7 @@ class SilentDisk(durability_test.DiskCase):
         path, answers = KINDS["maps"][2], []
         code, first = client.document("POST", path, document("maps", "first", content(0, "x")))
         self.assertEqual(code, 201)
-        with open(self.held, "w"):
-            pass
+        self.faults.set(sync_hangs=1)
         waiting.connection.timeout = 90
         writer = threading.Thread(target=lambda: answers.append(waiting.document("POST", path, document("maps", "late", content(1, "x")))))
         writer.start()
@@ -75,12 +52,41 @@ class SilentDisk(durability_test.DiskCase):
         for asked in (("GET", path + "/late"), ("GET", path), ("DELETE", path + "/late")):
             self.refused(*client.ask(*asked))
         self.assertEqual(client.document("GET", path + "/first"), (200, first))
-        os.remove(self.held)
+        self.faults.set()
         self.await_ready(client)
         code, late = client.document("GET", path + "/late")
         self.assertEqual(code, 200, "it has happened, and was never said to be absent after its writer was answered")
         server.kill()
         self.assertEqual(self.client(server.start()).document("GET", path + "/late"), (200, late))
+        server.kill()
+
+    def test_a_file_system_that_is_frozen(self):
+        """Nobody waits for it but who writes: not the loops, which also write the audit log, the journal and the log."""
+        server = self.server().start()
+        client, watching = self.client(server), self.client(server)
+        path, writers = KINDS["maps"][2], []
+        code, first = client.document("POST", path, document("maps", "first", content(0, "x")))
+        self.assertEqual(code, 201)
+        self.faults.set(frozen=os.stat(self.folder).st_dev)
+        for number in range(8):  # on every core; each is recorded when it was answered, as is who is refused
+            writers.append(self.client(server))
+            writers[-1].connection.request("PATCH", path + "/first", json.dumps({"metadata": {"annotations": content(number, "x")}}),
+                                           {**writers[-1].fields, "Content-Type": MERGE})
+        slowest_s, told, end = 0, "", time.monotonic() + 12  # longer than the store is patient, and many flushes
+        while time.monotonic() < end:
+            for asked, good in (("/livez", (200,)), ("/readyz", (200, 500)), (path + "/first", (200,)), (path + "/none", (404,))):
+                began = time.monotonic()
+                code, body = watching.ask("GET", asked)
+                slowest_s = max(slowest_s, time.monotonic() - began)
+                self.assertIn(code, good, body)
+                told = body.decode() if asked == "/readyz" else told
+            client.ask("POST", path + "?dryRun=All", {"kind": "Nonsense"})  # a line of its own in audit log and journal
+        self.assertIn("the disk does not answer", told)
+        self.assertLess(slowest_s, 1)
+        self.faults.set()
+        self.await_ready(client)
+        for writer in writers:
+            self.assertEqual(writer.connection.getresponse().status, 200)
         server.kill()
 
 

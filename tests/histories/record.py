@@ -1,23 +1,22 @@
 """Lets clients write, read, list and watch ConfigMaps of a server while that is killed, stopped and lied to, and records it all.
 
-Faults of the disk and of the wall clock come from faults.c, which is loaded into the server; SIGKILL and SIGSTOP come from here.
+Faults of the disk and of the wall clock come from support/faults.c, which is loaded into the server; SIGKILL and SIGSTOP come from here.
 """
 import collections
 import contextlib
 import http.client
 import json
-import mmap
 import multiprocessing
 import os
 import random
 import signal
 import ssl
-import struct
 import subprocess
 import tempfile
 import time
 
 from histories.check import Event, Request
+from support.faults import FaultLibrary
 from support.serve import BINARY, free_port, printed
 
 COLLECTION = "/api/v1/namespaces/default/configmaps"
@@ -35,17 +34,8 @@ class Faulty:
         self.folder, self.state, self.port = folder, os.path.join(folder, "state"), free_port()
         self.log = tempfile.TemporaryFile()
         self.process = None
-        library = os.path.join(folder, "faults.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, os.path.join(os.path.dirname(__file__), "faults.c"), "-ldl"], check=True)
-        control = os.path.join(folder, "faults")
-        with open(control, "wb") as file:
-            file.write(bytes(mmap.PAGESIZE))
-        with open(control, "r+b") as file:
-            self.control = mmap.mmap(file.fileno(), mmap.PAGESIZE)
-        self.environment = {**os.environ, "LD_PRELOAD": library, "VIRTGATE_FAULTS": control}
-
-    def set(self, clock_step_s=0, sync_hangs=0, disk_full=0):
-        self.control[:24] = struct.pack("=qqq", clock_step_s, sync_hangs, disk_full)
+        self.faults = FaultLibrary(folder)
+        self.environment = {**os.environ, **self.faults.environment}
 
     def start(self):
         # Signals as Python has them, so that writing to a full disk is an error and not the end.
@@ -203,14 +193,14 @@ class Faults:
             time.sleep(duration)
             self.server.process.send_signal(signal.SIGCONT)
         else:
-            self.server.set(**{"clock": {"clock_step_s": self.random.choice([-3600, -5, 5, 3600, 40 * 86400])},
+            self.server.faults.set(**{"clock": {"clock_step_s": self.random.choice([-3600, -5, 5, 3600, 40 * 86400])},
                                "hang": {"sync_hangs": 1}, "full": {"disk_full": 1}}[kind])
             time.sleep(duration)
             if self.random.random() < 0.2:  # and it is killed in that state
                 self.server.kill()
-                self.server.set()
+                self.server.faults.set()
                 self.server.start()
-            self.server.set()
+            self.server.faults.set()
 
 
 KINDS = ("kill", "stop", "clock", "hang", "full")
