@@ -481,7 +481,7 @@ void ClusterServer::add_routes() {
                                                                    .fairness = fairness_});
   health_.add("event-loops", server::HealthScope::both, [this] { return server_->stall(); });
   health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
-    if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
+    if (certificates_->is_valid_at(clock_.wall_now())) return std::nullopt;
     return "there is no valid serving certificate";
   });
   health_.add("api-server", server::HealthScope::readiness, [this] { return api_health_.problem(); });

@@ -363,8 +363,8 @@ class Standalone {
   void show_expiry();
 
   ProcessSignals signals_;
-  SystemClock clock_;
   log::Deferred log_;  // behind the signals, which no thread may get, and before all that have something to say
+  SystemClock clock_;
   local::StateFolder folder_;
   std::unique_ptr<local::Pki> pki_;
   const bool api_only_;
@@ -576,9 +576,10 @@ Result<void> Standalone::open_api(const ServeOptions& options, const ListenAddre
 void Standalone::add_routes() {
   health_.add("event-loops", server::HealthScope::both, [this] { return server_->stall(); });
   health_.add("serving-certificate", server::HealthScope::readiness, [this]() -> std::optional<std::string> {
-    if (!certificates_->expired(clock_.wall_now())) return std::nullopt;
+    if (certificates_->is_valid_at(clock_.wall_now())) return std::nullopt;
     return "the serving certificate is not valid now";
   });
+  health_.add("certificates", server::HealthScope::readiness, [this] { return pki_->problem(); });
   if (nodes_) health_.add("nodes", server::HealthScope::degraded, [this] { return nodes_->problem(); });
   if (disks_) health_.add("disks", server::HealthScope::degraded, [this] { return disks_->problem(); });
   server::add_health_routes(*router_, health_, [this] {
@@ -670,10 +671,11 @@ void Standalone::on_signal(int signal) {
 }
 
 void Standalone::renew() {
-  if (clock_.steady_now() < next_renewal_ || !pki_->is_due(now(clock_))) return;
-  auto renewed = pki_->renew(now(clock_));
+  const auto time = now(clock_);
+  if (!pki_->is_due(time) || clock_.steady_now() < next_renewal_) return;
+  auto renewed = pki_->renew(time);
   // Also where the present one is kept since the new one could not be written.
-  next_renewal_ = clock_.steady_now() + renewal_retry;
+  if (pki_->is_due(time)) next_renewal_ = clock_.steady_now() + renewal_retry;
   if (!renewed) {
     log::error("certificates could not be renewed; the next attempt is in a minute",
                {{"reason", renewed.error().message}});

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""A certificate that comes into its last month while the server runs is renewed at once, and served.
+"""A certificate that comes into its last month while the server runs, or that begins only after the time that a clock was
+set back to, is renewed at once, and served. What cannot be renewed is told by /readyz.
 
 VIRTGATE_BINARY names the program.
 """
 import os
+import shutil
 import socket
 import ssl
 import time
 import unittest
 
-from support.serve import DEADLINE_S, Scratch, openssl, read
+from support.faults import FaultLibrary
+from support.serve import DEADLINE_S, SANITIZED, Scratch, openssl, read
 
 MARGIN_S = 30 * 86400  # renewal_margin in src/local/pki.cpp
 AHEAD_S = 15  # a start takes less, so that it does not renew the certificate itself
@@ -64,6 +67,40 @@ class Renewal(Scratch):
             self.assertLess(time.monotonic(), due + DEADLINE_S, "the old certificate is still served")
             time.sleep(0.1)
         self.assertEqual(self.served(server).split(), read(server.pki("server.crt")).split())
+
+    def until(self, what, holds):
+        end = time.monotonic() + DEADLINE_S
+        while not (found := holds()):
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.05)
+        return found
+
+    def ready(self, server):
+        """Whatever its certificate says of the time, which is not that of this process."""
+        with socket.create_connection((server.host, server.port), timeout=DEADLINE_S) as plain:
+            with ssl._create_unverified_context().wrap_socket(plain) as secure:
+                begins = openssl("x509", "-noout", "-startdate", "-dateopt", "iso_8601", given=ssl.DER_cert_to_PEM_cert(secure.getpeercert(binary_form=True)))
+                secure.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                with secure.makefile("rb") as answer:
+                    return begins.strip().removeprefix("notBefore="), answer.read().decode()
+
+    def test_it_is_renewed_when_the_clock_is_set_back(self):
+        if SANITIZED or not shutil.which("cc"):
+            self.skipTest("there is no C compiler, or a sanitizer that wants to be the first library")
+        faults, day_s = FaultLibrary(self.folder), 86400
+        for name, value in faults.environment.items():
+            os.environ[name] = value
+            self.addCleanup(os.environ.pop, name)
+        server = self.server().start()
+        for days in (340, 100, 50):  # into its last month, and back twice: before the new one begins, not before the CA does
+            faults.set(clock_step_s=days * day_s)
+            earliest, latest = (time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(time.time() + day * day_s)) for day in (days - 1, days))
+            self.until(f"it is not renewed {days} days ahead", lambda: earliest <= self.ready(server)[0] <= latest)
+            self.until("it does not become ready", lambda: " 200 " in self.ready(server)[1])
+        faults.set(clock_step_s=-3 * day_s)
+        self.until("it says nothing of the CA", lambda: "[-]certificates failed: the certificate of the CA is not valid now" in self.ready(server)[1])
+        faults.set()
+        self.until("it does not become ready again", lambda: " 200 " in self.ready(server)[1])
 
 
 if __name__ == "__main__":

@@ -186,9 +186,9 @@ std::shared_ptr<const CertificateWatcher::Pair> CertificateWatcher::current() co
   return pair_;
 }
 
-bool CertificateWatcher::expired(std::chrono::system_clock::time_point now) const {
+bool CertificateWatcher::is_valid_at(std::chrono::system_clock::time_point now) const {
   const auto pair = current();
-  return !pair || now >= pair->facts.not_after;
+  return pair && pair->facts.not_before <= now && now < pair->facts.not_after;
 }
 
 // --- bundles --------------------------------------------------------------------------------------------------------

@@ -94,8 +94,8 @@ class CertificateWatcher {
 
   // From any thread.
   std::shared_ptr<const Pair> current() const;
-  // True when there is no pair that is valid at that time: nobody could verify us.
-  bool expired(std::chrono::system_clock::time_point now) const;
+  // False when there is no pair that is valid at that time: nobody could verify us.
+  bool is_valid_at(std::chrono::system_clock::time_point now) const;
 
  private:
   Result<void> take(const std::vector<std::string>& contents);

@@ -361,12 +361,13 @@ class Files : public ::testing::Test {
 TEST_F(Files, LoadsAndFollowsVolumeSwaps) {
   auto watcher = std::make_unique<CertificateWatcher>(cores_[0], options(), note());
   EXPECT_FALSE(watcher->load()) << "there is nothing yet";
-  EXPECT_TRUE(watcher->expired(std::chrono::system_clock::now()));
+  EXPECT_FALSE(watcher->is_valid_at(std::chrono::system_clock::now()));
   swap_volume(make_certificate({.common_name = "first"}));
   ASSERT_TRUE(watcher->load());
   EXPECT_EQ(watcher->current()->facts.common_name, "first");
-  EXPECT_FALSE(watcher->expired(std::chrono::system_clock::now()));
-  EXPECT_TRUE(watcher->expired(std::chrono::system_clock::now() + 2h));
+  EXPECT_TRUE(watcher->is_valid_at(std::chrono::system_clock::now()));
+  EXPECT_FALSE(watcher->is_valid_at(std::chrono::system_clock::now() + 2h));
+  EXPECT_FALSE(watcher->is_valid_at(std::chrono::system_clock::now() - 24h)) << "nor before it begins";
   watcher->start();
   for (int i = 0; i < 10; ++i) {
     const std::string name = "swap" + std::to_string(i);

@@ -356,12 +356,30 @@ Result<bool> Pki::renew_leaf(Pair& leaf, const fs::path& file, const LeafRequest
   return true;
 }
 
-bool Pki::is_due(Time now) const {
+bool Pki::is_due(Time now) {
+  problem_.store(find_problem(now), std::memory_order_relaxed);
   const auto ends = [&](const Pair& pair, const LeafRequest& fresh) {
     return needs_renewal(pair.certificate, fresh, authority_.certificate, now);
   };
   return ends(server_, server_leaf(options_, now)) || ends(admin_, admin_leaf(now)) ||
          std::ranges::any_of(kept_, [&](const Kept& kept) { return ends(kept.pair, kept_leaf(kept.place, now)); });
+}
+
+const char* Pki::find_problem(Time now) const {
+  if (!is_valid_at(authority_.certificate, now))
+    return "the certificate of the CA is not valid now, so clients with this clock trust none that it signed; check "
+           "the "
+           "clock of this host";
+  const auto is_good = [now](const Kept& kept) { return is_valid_at(kept.pair.certificate, now); };
+  if (!is_valid_at(server_.certificate, now) || !is_valid_at(admin_.certificate, now) ||
+      !std::ranges::all_of(kept_, is_good))
+    return "a certificate is not valid now and could not be renewed; see the log";
+  return nullptr;
+}
+
+std::optional<std::string> Pki::problem() const {
+  const char* problem = problem_.load(std::memory_order_relaxed);
+  return problem ? std::optional<std::string>(problem) : std::nullopt;
 }
 
 Result<std::vector<std::string>> Pki::renew(Time now) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,9 +51,10 @@ class Pki {
   // power failure costs an identity that is seconds old, and the next start says so. May be called from any thread.
   Result<void> sync() const;
 
-  // Whether renew() would renew anything: cheap, to be asked often. Who waits for a time that was reckoned before
-  // sleeps through a suspended host or a step of the clock. On the thread of renew().
-  bool is_due(Time now) const;
+  // Whether renew() would renew anything: cheap, to be asked often, since problem() is as old as the last question. Who
+  // waits for a time that was reckoned before sleeps through a suspended host or a step of the clock. On the thread of
+  // renew().
+  bool is_due(Time now);
   // Renews what is about to expire (its key stays) and rewrites the kubeconfig to match. Says what it renewed.
   // To be called from one thread at a time.
   Result<std::vector<std::string>> renew(Time now);
@@ -69,6 +71,8 @@ class Pki {
   Time authority_expires() const { return authority_expires_; }
   Time server_expires() const { return server_expires_; }
   Time admin_expires() const { return admin_expires_; }
+  // What is not valid, whether it is not yet or no longer: the authority, or what could not be renewed.
+  std::optional<std::string> problem() const;
 
  private:
   struct Pair {
@@ -93,6 +97,7 @@ class Pki {
   Result<bool> renew_leaf(Pair& leaf, const std::filesystem::path& certificate, const LeafRequest& fresh, Time now);
   Result<void> write_kubeconfig();
   bool has_usable_kubeconfig(Time now) const;
+  const char* find_problem(Time now) const;
   std::vector<std::filesystem::path> files() const;
 
   PkiOptions options_;
@@ -102,6 +107,7 @@ class Pki {
   std::vector<Kept> kept_;
   std::string token_;
   std::atomic<Time> authority_expires_, server_expires_, admin_expires_;
+  std::atomic<const char*> problem_ = nullptr;
 };
 
 }  // namespace vg::local

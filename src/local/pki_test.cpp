@@ -165,8 +165,12 @@ TEST_F(PkiTest, RenewsBeforeExpiryAndKeepsTheKeys) {
   EXPECT_THAT(pki->renew(now + days(334)).value(), IsEmpty());
   EXPECT_THAT(changed(before), IsEmpty());
   EXPECT_TRUE(pki->is_due(now + days(336)));
+  EXPECT_EQ(pki->problem(), std::nullopt) << "all are still valid";
   EXPECT_TRUE(pki->is_due(now + days(3000))) << "after a long sleep of the host";
   EXPECT_TRUE(pki->is_due(now - days(1))) << "the clock was set back";
+  EXPECT_THAT(pki->problem().value(), HasSubstr("check the clock")) << "the CA cannot be renewed";
+  EXPECT_TRUE(pki->is_due(now + days(400)));
+  EXPECT_THAT(pki->problem().value(), HasSubstr("could not be renewed"));
   EXPECT_THAT(pki->renew(now + days(336)).value(), ElementsAre("server.crt", "admin.crt"));
   EXPECT_FALSE(pki->is_due(now + days(336)));
   EXPECT_THAT(changed(before), UnorderedElementsAre("pki/server.crt", "pki/admin.crt", "admin.kubeconfig"));

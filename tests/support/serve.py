@@ -102,8 +102,8 @@ def printed(log):
     return os.pread(log.fileno(), os.fstat(log.fileno()).st_size, 0).decode()
 
 
-def openssl(*arguments):
-    return subprocess.run(["openssl", *arguments], check=True, capture_output=True, text=True).stdout
+def openssl(*arguments, given=None):
+    return subprocess.run(["openssl", *arguments], input=given, check=True, capture_output=True, text=True).stdout
 
 
 class Server:
