@@ -10,7 +10,7 @@ class FaultLibrary:
 
     def __init__(self, folder):
         library, control = os.path.join(folder, "faults.so"), os.path.join(folder, "faults")
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, os.path.join(os.path.dirname(__file__), "faults.c"), "-ldl"], check=True)
+        subprocess.run(["clang-19", "-shared", "-fPIC", "-O2", "-o", library, os.path.join(os.path.dirname(__file__), "faults.c"), "-ldl"], check=True)
         with open(control, "wb") as file:
             file.write(bytes(mmap.PAGESIZE))
         with open(control, "r+b") as file:
