@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "journal/codec.h"
 
@@ -218,6 +220,22 @@ TEST_F(JournalTest, ReadsWhatIsNotOnTheDiskYet) {
   journal->flush();
   journal->record(entry_of("2"));
   EXPECT_EQ(ids(*journal), (std::vector<std::string>{"2", "1"}));
+}
+
+TEST_F(JournalTest, IsReadAndWrittenWhileAnotherThreadFlushes) {
+  const auto journal = open(512 * 1024);
+  std::atomic<bool> done = false;
+  std::thread flushing([&] {
+    while (!done) journal->flush();
+  });
+  for (int i = 0; i < 5'000; ++i) {
+    journal->record(entry_of(fmt::format("{}", i)));
+    if (i % 50 == 0) EXPECT_EQ(ids(*journal, 1).at(0), fmt::format("{}", i));
+  }
+  done = true;
+  flushing.join();
+  EXPECT_TRUE(journal->find("4999"));
+  EXPECT_LT(bytes_on_disk(), 600U * 1024);
 }
 
 TEST_F(JournalTest, AFloodOfRefusalsDoesNotPushOutTheRest) {
