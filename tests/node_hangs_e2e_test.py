@@ -1,15 +1,30 @@
 #!/usr/bin/env python3
-"""A node that hangs, or the process that looks after nodes: it is said, the node is replaced, and its guest does not notice.
+"""A node that hangs, or the process that looks after nodes: it is said, the node is replaced, and its guest does not notice. An agent that hangs delays no stop.
 
 Every wait is for a state, with a deadline. Without libvirt, QEMU or the guest's image it is skipped (tests/support/node.py).
 """
+import base64
 import contextlib
 import os
 import signal
+import time
 import unittest
 
 from support import node
-from support.node import ACTIONS, VMIS
+from support.node import ACTIONS, VMIS, VMS
+
+# Answers everything but the one question.
+SILENT = r"""exec <>/dev/virtio-ports/org.qemu.guest_agent.0 >&0
+touch /tmp/opened
+while read -r line; do
+  case "$line" in
+    *guest-sync*) id=${line##*:}; echo "{\"return\":${id%%\}*}}" ;;
+    *guest-shutdown*) ;;
+    *) echo '{"return":{}}' ;;
+  esac
+done
+"""
+GRACE_S, LATE_S = 8, 30  # libvirt waits a minute for an agent
 
 
 class Hangs(node.Node):
@@ -37,6 +52,19 @@ class Hangs(node.Node):
         self.assertEqual(self.get(f"{VMIS}/kept")["status"]["phase"], "Running")
         self.assertFalse(os.path.exists(f"/proc/{hung}"))
         self.remove("kept")
+
+    def test_an_agent_that_keeps_silent_delays_no_stop(self):
+        self.start("liar", grace=GRACE_S)
+        self.until("its agent", lambda: self.condition("liar", "AgentConnected") == "True")
+        text = base64.b64encode(SILENT.encode()).decode()
+        self.shell("liar", f"echo {text} | base64 -d >/tmp/ga; rm /usr/sbin/qemu-ga; killall qemu-ga; (while :; do sh /tmp/ga; sleep 1; done) >/dev/null 2>&1 & "
+                           "until [ -e /tmp/opened ]; do sleep 1; done")
+        self.until("the other agent", lambda: self.condition("liar", "AgentConnected") == "True")
+        process, began = self.qemu("liar"), time.monotonic()
+        self.good("DELETE", f"{VMS}/liar")
+        self.until("its end", lambda: not os.path.exists(f"/proc/{process}"))
+        self.assertLess(time.monotonic() - began, LATE_S)
+        self.remove("liar")
 
     def test_who_looks_after_nodes_is_missed(self):
         self.assertNotIn("nodes degraded", self.readyz())

@@ -52,6 +52,12 @@ inline constexpr std::size_t hypervisor_control_threads = 8;
 inline constexpr std::size_t hypervisor_question_threads = 16;
 inline constexpr std::size_t hypervisor_job_threads = 8;
 inline constexpr std::size_t hypervisor_watch_threads = 4;
+// libvirt waits a minute for an agent that was asked to end its guest. Guests for whom none is left have their button
+// pressed instead.
+inline constexpr std::size_t hypervisor_ending_threads = 8;
+// What changes a guest may wait for libvirt: 10 s were seen for the button of one with a silent agent. Its end waits
+// behind none of that.
+inline constexpr std::size_t hypervisor_kill_threads = 4;
 // What waits for one of them.
 inline constexpr std::size_t hypervisor_calls_waiting_max = 4096;
 // Of them those for one domain, each in its lane: whoever asks one guest for something again and again fills its own.

@@ -39,6 +39,8 @@ inline constexpr std::chrono::seconds guest_backoff_max{30};
 inline constexpr std::chrono::seconds guest_look_again{1};
 // After a kill that did nothing the process itself is ended (spec vmi-lifecycle 4.1).
 inline constexpr std::chrono::seconds guest_kill_extra{15};
+// For an agent to answer that was asked to end its guest; then the guest's button is pressed.
+inline constexpr std::chrono::seconds guest_agent_patience{5};
 // How long a user's pause may take: libvirt refuses what it has no time for after 30 s.
 inline constexpr std::chrono::seconds guest_pause_max{60};
 // Between two attempts to go on after an I/O error (spec vmi-lifecycle 3.9).

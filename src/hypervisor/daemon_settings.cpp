@@ -9,7 +9,8 @@ namespace vg::hypervisor {
 std::string daemon_config_text(std::string_view host_uuid) {
   // As many workers as there are calls that may wait for long, and a few for others: migrations come in by them, too.
   constexpr std::size_t workers = limits::hypervisor_control_threads + limits::hypervisor_question_threads +
-                                  limits::hypervisor_job_threads + limits::hypervisor_watch_threads + 8;
+                                  limits::hypervisor_job_threads + limits::hypervisor_watch_threads +
+                                  limits::hypervisor_ending_threads + limits::hypervisor_kill_threads + 8;
   return fmt::format(
       "host_uuid = \"{1}\"\n"
       "auth_unix_rw = \"none\"\n"

@@ -160,8 +160,10 @@ class Hypervisor {
   virtual Task<Result<void>> start(Core& core, std::string name, bool paused) = 0;
   virtual Task<Result<void>> suspend(Core& core, std::string name) = 0;
   virtual Task<Result<void>> resume(Core& core, std::string name) = 0;
-  virtual Task<Result<void>> shut_down(Core& core, std::string name) = 0;  // RUN-PWR-06
-  virtual Task<Result<void>> destroy(Core& core, std::string name) = 0;    // RUN-PWR-07
+  // RUN-PWR-06. Whoever asks the agent may wait for a minute; the button alone is pressed at once, also meanwhile.
+  enum class Asked : std::uint8_t { agent_or_button, button };
+  virtual Task<Result<void>> shut_down(Core& core, std::string name, Asked how) = 0;
+  virtual Task<Result<void>> destroy(Core& core, std::string name) = 0;  // RUN-PWR-07
   virtual Task<Result<void>> reset(Core& core, std::string name) = 0;
   // Through the agent when it is connected, else by ACPI (RUN-PWR-04).
   virtual Task<Result<void>> reboot(Core& core, std::string name) = 0;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::size_t, Lanes::count> threads_of = {
     limits::hypervisor_control_threads, limits::hypervisor_question_threads, limits::hypervisor_job_threads, 1,
-    limits::hypervisor_watch_threads};
+    limits::hypervisor_watch_threads,   limits::hypervisor_ending_threads,   limits::hypervisor_kill_threads};
 
 }  // namespace
 

@@ -29,6 +29,8 @@ enum class Lane : std::uint8_t {
   jobs,       // migration, dump of memory
   urgent,     // about jobs, while they run
   watching,   // reads what became of a domain
+  endings,    // asks a guest to end, by its agent
+  kills,      // ends a domain, whatever else waits for it
 };
 
 class Lanes {
@@ -48,7 +50,7 @@ class Lanes {
   // them. A second time does nothing.
   void stop();
 
-  static constexpr std::size_t count = 5;
+  static constexpr std::size_t count = 7;
 
  private:
   struct Job {

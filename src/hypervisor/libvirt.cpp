@@ -77,13 +77,20 @@ class Libvirt final : public LibvirtHypervisor {
     return control(core, std::move(name),
                    [](virDomainPtr domain, const ConnectionHandle&) { return resume_domain(domain); });
   }
-  Task<Result<void>> shut_down(Core& core, std::string name) override {
-    return forgiving(core, std::move(name),
-                     [](virDomainPtr domain, const ConnectionHandle&) { return shut_down_domain(domain); });
+  // An agent that keeps silent holds up neither the button nor the end of the guest, nor anything of another one.
+  Task<Result<void>> shut_down(Core& core, std::string name, Asked how) override {
+    const bool button = how == Asked::button;
+    return forgiving(
+        core, std::move(name),
+        [button](virDomainPtr domain, const ConnectionHandle&) {
+          return shut_down_domain(domain, button ? VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN : VIR_DOMAIN_SHUTDOWN_DEFAULT);
+        },
+        button ? Lane::control : Lane::endings);
   }
   Task<Result<void>> destroy(Core& core, std::string name) override {
-    return forgiving(core, std::move(name),
-                     [](virDomainPtr domain, const ConnectionHandle&) { return destroy_domain(domain); });
+    return forgiving(
+        core, std::move(name), [](virDomainPtr domain, const ConnectionHandle&) { return destroy_domain(domain); },
+        Lane::kills);
   }
   Task<Result<void>> reset(Core& core, std::string name) override {
     return control(core, std::move(name),
@@ -253,8 +260,8 @@ class Libvirt final : public LibvirtHypervisor {
         });
   }
   // Whoever hears that it is done finds the domain as it is then.
-  Task<Result<void>> control(Core& core, std::string name, Operation<void> operation) {
-    return on_domain<void>(core, Lane::control, name,
+  Task<Result<void>> control(Core& core, std::string name, Operation<void> operation, Lane lane = Lane::control) {
+    return on_domain<void>(core, lane, name,
                            [session = session_, name, operation = std::move(operation)](
                                virDomainPtr domain, const ConnectionHandle& connection) mutable {
                              auto over = operation(domain, connection);
@@ -263,8 +270,8 @@ class Libvirt final : public LibvirtHypervisor {
                            });
   }
   // The same for what is done already when there is no such domain.
-  Task<Result<void>> forgiving(Core& core, std::string name, Operation<void> operation) {
-    auto over = co_await control(core, std::move(name), std::move(operation));
+  Task<Result<void>> forgiving(Core& core, std::string name, Operation<void> operation, Lane lane = Lane::control) {
+    auto over = co_await control(core, std::move(name), std::move(operation), lane);
     if (!over && error_code(over.error()) == VIR_ERR_NO_DOMAIN) co_return Result<void>();
     co_return over;
   }

@@ -80,10 +80,10 @@ Result<void> resume_domain(virDomainPtr domain) {
   return done(virDomainResume(domain));
 }
 
-Result<void> shut_down_domain(virDomainPtr domain) {
+Result<void> shut_down_domain(virDomainPtr domain, virDomainShutdownFlagValues how) {
   const State state = now(domain);
   if (state != State::running && state != State::paused) return {};
-  return done(virDomainShutdownFlags(domain, VIR_DOMAIN_SHUTDOWN_DEFAULT));
+  return done(virDomainShutdownFlags(domain, how));
 }
 
 Result<void> destroy_domain(virDomainPtr domain) {

@@ -18,7 +18,7 @@ Result<std::string> define_domain(virConnectPtr connection, const std::string& x
 Result<std::optional<Domain>> domain_at(const std::string& uri, const std::string& name);
 Result<void> suspend_domain(virDomainPtr domain);
 Result<void> resume_domain(virDomainPtr domain);
-Result<void> shut_down_domain(virDomainPtr domain);
+Result<void> shut_down_domain(virDomainPtr domain, virDomainShutdownFlagValues how);
 Result<void> destroy_domain(virDomainPtr domain);
 // RUN-PWR-04
 Result<void> reboot_domain(virDomainPtr domain, bool agent_connected, bool acpi);

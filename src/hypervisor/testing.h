@@ -164,9 +164,9 @@ class FakeHypervisor final : public Hypervisor {
     return power(core, "resume", std::move(name), {State::paused}, State::running, "Unknown");
   }
   // A guest that does as it is told, at once. hold("shut_down") makes one that does not.
-  Task<Result<void>> shut_down(Core& core, std::string name) override {
-    return power(core, "shut_down", std::move(name), {State::running, State::paused, State::shutting_down},
-                 State::shutoff, "Shutdown");
+  Task<Result<void>> shut_down(Core& core, std::string name, Asked how) override {
+    return power(core, how == Asked::button ? "press_button" : "shut_down", std::move(name),
+                 {State::running, State::paused, State::shutting_down}, State::shutoff, "Shutdown");
   }
   Task<Result<void>> destroy(Core& core, std::string name) override {
     return power(core, "destroy", std::move(name), {State::running, State::paused, State::shutting_down},
@@ -344,7 +344,7 @@ class FakeHypervisor final : public Hypervisor {
     if (auto begun = co_await begin(core, call, name); !begun) co_return fail(begun.error());
     const auto domain = find(name);
     if (!domain) {  // RUN-PWR-06, RUN-PWR-07
-      if (call == "shut_down" || call == "destroy") co_return Result<void>();
+      if (call == "shut_down" || call == "press_button" || call == "destroy") co_return Result<void>();
       co_return fail(no_domain(name));
     }
     if (std::ranges::find(from, domain->state) != from.end()) set_state(name, to, reason);

@@ -198,7 +198,8 @@ TEST(Daemon, SettingsOfItsOwn) {
   EXPECT_THAT(daemon_config_text("some-uuid"), HasSubstr("host_uuid = \"some-uuid\"\n"));
   // Every call that may wait for a guest has a worker, and is read from our one connection.
   constexpr auto calls = limits::hypervisor_control_threads + limits::hypervisor_question_threads +
-                         limits::hypervisor_job_threads + limits::hypervisor_watch_threads;
+                         limits::hypervisor_job_threads + limits::hypervisor_watch_threads +
+                         limits::hypervisor_ending_threads + limits::hypervisor_kill_threads;
   for (const std::string setting : {"\nmax_workers = ", "\nmax_client_requests = "}) {
     const std::string text = daemon_config_text("some-uuid");
     const auto at = text.find(setting);

@@ -375,7 +375,7 @@ Task<Outcome> GuestLoop::act(const Key& key, Guest& guest, const Decision& decis
       co_return co_await synchronise(work, one, guest);
     }
     case Action::shut_down:
-      co_return co_await shut_down(key, one);
+      co_return co_await shut_down(key, guest, one);
     case Action::kill:
       co_return co_await kill(key);
     case Action::remove:
@@ -451,7 +451,7 @@ Task<Outcome> GuestLoop::start(const Work& work, Guest& guest) {
   co_return outcome;
 }
 
-Task<Outcome> GuestLoop::shut_down(const Key& key, const Case& one) {
+Task<Outcome> GuestLoop::shut_down(const Key& key, Guest& guest, const Case& one) {
   Outcome outcome;
   guests::Remembered& remembered = parts_.records.of(key);
   const bool is_first = !remembered.shutdown_since;
@@ -460,11 +460,21 @@ Task<Outcome> GuestLoop::shut_down(const Key& key, const Case& one) {
     (void)co_await parts_.records.save(parts_.core);
     outcome.tell(EventType::normal, "ShuttingDown", "Signaled Graceful Shutdown");  // STP-03
   }
-  auto done = co_await parts_.hypervisor.shut_down(parts_.core, domain_name(key));
-  // A guest that does not take it may still end by itself, and is killed at the end of its time (STP-04).
-  if (!done)
-    log::warning("a guest was not asked to end", {{"domain", domain_name(key)}, {"reason", done.error().message}});
+  // Its time runs from now on, whatever its agent does: nothing here waits for that.
+  passes_.start(parts_.core, ask_to_end(domain_name(key), guest.asked));
   co_return outcome;
+}
+
+// A guest that does not take it may still end by itself, and is killed at the end of its time (STP-04).
+Task<void> GuestLoop::ask_to_end(std::string domain, std::shared_ptr<Asked> asked) {
+  using enum hypervisor::Hypervisor::Asked;
+  const auto now = parts_.clock.steady_now();
+  if (*asked && now - **asked < limits::guest_agent_patience) co_return;
+  const auto how = *asked ? button : agent_or_button;
+  if (how == agent_or_button) *asked = now;
+  const auto done = co_await parts_.hypervisor.shut_down(parts_.core, domain, how);
+  if (how == agent_or_button) asked->reset();
+  if (!done) log::warning("a guest was not asked to end", {{"domain", domain}, {"reason", done.error().message}});
 }
 
 Task<Outcome> GuestLoop::kill(const Key& key) {

@@ -43,6 +43,7 @@ class GuestLoop {
   void note_pause(const Key& key, bool paused);
 
  private:
+  using Asked = std::optional<std::chrono::steady_clock::time_point>;  // an agent to end its guest, without an answer
   // What is known of a VMI between passes, and may be forgotten.
   struct Guest {
     std::string written;          // the VMI as it was last written
@@ -62,6 +63,7 @@ class GuestLoop {
     std::optional<Status> start_error;
     std::chrono::steady_clock::time_point start_due;  // before it, another start is not tried
     std::chrono::milliseconds start_pause{0};
+    std::shared_ptr<Asked> asked = std::make_shared<Asked>();
   };
   struct Looked {
     hypervisor::DomainPtr domain;
@@ -90,7 +92,8 @@ class GuestLoop {
   Task<Outcome> act(const Key& key, Guest& guest, const guests::Decision& decision, const guests::Case& one,
                     const json::Value* vmi, const json::StoragePtr& storage);
   Task<Outcome> synchronise(const Work& work, const guests::Case& one, Guest& guest);
-  Task<Outcome> shut_down(const Key& key, const guests::Case& one);
+  Task<Outcome> shut_down(const Key& key, Guest& guest, const guests::Case& one);
+  Task<void> ask_to_end(std::string domain, std::shared_ptr<Asked> asked);
   Task<Outcome> kill(const Key& key);
   Task<Outcome> remove(const Key& key, Guest& guest, const guests::Case& one);
   Task<Outcome> move(const guests::MoveDecision& decision, const Key& key, Guest& guest, const guests::Case& one,

@@ -268,6 +268,23 @@ TEST_F(GuestLoopTest, AGuestThatIgnoresItIsKilledInTheEnd) {
   EXPECT_EQ(api.phase(key), "Failed");
 }
 
+// STP-04, STP-05
+TEST_F(GuestLoopTest, AnAgentThatKeepsSilentDelaysNoEnd) {
+  run_guest();
+  hypervisor.hold("shut_down");
+  hypervisor.fail_next("press_button", Status::internal_error("it does not listen"));
+  remove_vmi_object();
+  EXPECT_THAT(hypervisor.calls(), ElementsAre("shut_down default_vm1"));
+  settle(seconds(5));
+  EXPECT_THAT(hypervisor.calls(), ElementsAre("shut_down default_vm1", "press_button default_vm1"));
+  EXPECT_EQ(api.phase(key), "Running");
+  settle(seconds(5));
+  EXPECT_THAT(hypervisor.calls(), Contains("destroy default_vm1"));
+  EXPECT_EQ(api.phase(key), "Failed");
+  hypervisor.release("shut_down");
+  settle();
+}
+
 TEST_F(GuestLoopTest, ANodeThatWasKilledTakesItsGuestsOver) {
   run_guest();
   start_anew();
