@@ -215,7 +215,7 @@ class Images(node.Node):
     def test_a_pull_that_hardly_moves_is_given_up(self):
         self.good("POST", VMIS, self.vmi("crawling", self.registry.reference("slow-one")))
         self.until("it says what it waits for", lambda: self.synchronized(f"{VMIS}/crawling")["reason"] == "ImagePulling")
-        self.until("the pull ended", lambda: "KiB a second" in self.synchronized(f"{VMIS}/crawling")["message"])
+        self.until("the pull ended", lambda: "too slow" in self.synchronized(f"{VMIS}/crawling")["message"])
         self.assertIn(self.synchronized(f"{VMIS}/crawling")["reason"], ("ErrImagePull", "ImagePullBackOff"))
         self.end_vmi("crawling")
 
