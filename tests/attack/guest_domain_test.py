@@ -81,7 +81,10 @@ class Domain(node.Node):
             self.skipTest("the kernel has no Landlock")
         if not os.path.exists(PYTHON):
             self.skipTest(f"{PYTHON} is not installed")
-        self.until("libvirtd of both nodes", lambda: all(node.children("libvirtd", f"{self.state}/nodes/{name}/", "--config") for name in ("node01", "node02")))
+        names = [f"node{number:02}" for number in range(1, self.nodes + 1)]
+        self.until("libvirtd of all nodes", lambda: all(node.children("libvirtd", f"{self.state}/nodes/{name}/", "--config") for name in names))
+        # They confine themselves behind their libvirtd.
+        self.until("all nodes", lambda: all(f'"msg":"the node runs","node":"{name}"' in self.one.errors() for name in names))
 
     def parent_of_libvirtd(self, name="node01"):
         """The process that confined itself before it started libvirtd."""
@@ -253,7 +256,6 @@ class Domain(node.Node):
             file.write('{"guests":[]}')
         os.chmod(outside, 0o644)
         started = '"msg":"the node runs","node":"node02"'
-        self.until("both nodes", lambda: started in self.one.errors())
         before = self.one.errors().count(started)
         records = f"{self.state}/nodes/node02/node.json"
         if os.path.exists(records):
