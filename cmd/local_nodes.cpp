@@ -19,6 +19,7 @@
 #include "base/handler_limits.h"
 #include "base/helper_limits.h"
 #include "base/log.h"
+#include "helpers/pass_on.h"
 #include "http/tcp.h"
 #include "local_guests.h"
 #include "node_keeper.h"
@@ -142,7 +143,7 @@ Result<void> LocalNodes::start_keeper(const disks::Descriptor& program) {
   const pid_t child = ::fork();
   if (child < 0) return failed();
   if (child == 0) {
-    for (const int descriptor : handed_over) ::fcntl(descriptor, F_SETFD, 0);
+    helpers::pass_on_only(handed_over);
     ::execv("/proc/self/exe", raw.data());
     ::_exit(1);
   }

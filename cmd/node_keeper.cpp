@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "command.h"
 #include "helpers/channel.h"
 #include "helpers/kept_process.h"
+#include "helpers/pass_on.h"
 
 namespace vg::cmd {
 namespace {
@@ -30,7 +32,7 @@ struct Keeper {
 };
 
 // In a new process.
-int become_node(const Keeper& keeper, const std::string& name, const std::string& listener, const Heartbeat& own) {
+int become_node(const Keeper& keeper, const std::string& name, int listener, const Heartbeat& own) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   const auto& common = keeper.common;
   std::vector<std::string> words{"virtgate-node",
@@ -41,7 +43,7 @@ int become_node(const Keeper& keeper, const std::string& name, const std::string
                                  "--server",
                                  keeper.url,
                                  "--listener",
-                                 listener,
+                                 std::to_string(listener),
                                  "--heartbeat",
                                  std::to_string(own.descriptor()),
                                  "-v",
@@ -55,7 +57,7 @@ int become_node(const Keeper& keeper, const std::string& name, const std::string
   std::vector<char*> raw;
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);
-  ::fcntl(own.descriptor(), F_SETFD, 0);
+  helpers::pass_on_only(std::array{listener, own.descriptor()});
   (void)::signal(SIGPIPE, SIG_DFL);
   ::fexecve(keeper.program, raw.data(), environ);
   return exit_failed;
@@ -73,7 +75,7 @@ bool await_url(Keeper& keeper, Heartbeat& own) {
   }
 }
 
-// One that the server handed over; no child of ours gets it.
+// One that the server handed over; no child of ours gets it unless it is told so.
 std::optional<int> read_descriptor(std::string_view number) {
   int descriptor = -1;
   if (std::from_chars(number.data(), number.data() + number.size(), descriptor).ec != std::errc() || descriptor < 0)
@@ -102,11 +104,12 @@ int run_node_keeper(std::span<const std::string_view> arguments) {
   if (!await_url(keeper, *own)) return exit_ok;
   std::vector<helpers::KeptProcess> nodes;
   for (std::size_t at = fixed; at < arguments.size(); at += 2) {
+    const auto listener = read_descriptor(arguments[at + 1]);
     auto heartbeat = Heartbeat::make();
-    if (!heartbeat) return exit_failed;
+    if (!listener || !heartbeat) return exit_failed;
     nodes.emplace_back(
         std::move(*heartbeat),
-        [&keeper, name = std::string(arguments[at]), listener = std::string(arguments[at + 1])](Heartbeat& node) {
+        [&keeper, name = std::string(arguments[at]), listener = *listener](Heartbeat& node) {
           return become_node(keeper, name, listener, node);
         },
         limits::node_silent_looks_max);

@@ -446,7 +446,7 @@ Result<std::unique_ptr<LocalNodes>> start_nodes(const ServeOptions& options, con
 NodeOptions node_options(const ServeOptions& options, const local::Pki& pki) {
   NodeOptions node = options.node;
   if (options.node_kind != "libvirt") return node;
-  node.guest_ports = true;
+  node.guest_ports = node.verify_address = true;
   node.handler_cert_file = pki.file(fmt::format("{}.crt", handler_client_name)).native();
   node.handler_key_file = pki.file(fmt::format("{}.key", handler_client_name)).native();
   return node;

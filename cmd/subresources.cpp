@@ -35,6 +35,7 @@ node::HandlerLinkOptions link_options(const NodeOptions& options, const ObjectSt
           .certificate_file = options.handler_cert_file,
           .key_file = options.handler_key_file,
           .authorities = [&store] { return node_authorities(store); },
+          .verify_address = options.verify_address,
           .guest_ports = options.guest_ports};
 }
 

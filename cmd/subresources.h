@@ -26,9 +26,9 @@ struct NodeOptions {
   std::int64_t stream_ping_seconds = std::chrono::seconds(limits::websocket_ping_interval).count();
   std::string guest_networks = {};  // as base/guest_address.h reads them
   resources::CdiAccess cdi = resources::CdiAccess::forbidden;
-  bool guest_ports = false;  // node::HandlerLinkOptions
-  bool marks = false;        // actions::Parts
-  bool simulated = false;    // there are nodes whose guests are made up
+  bool guest_ports = false, verify_address = false;  // node::HandlerLinkOptions
+  bool marks = false;                                // actions::Parts
+  bool simulated = false;                            // there are nodes whose guests are made up
 };
 
 std::uint16_t handler_port(const NodeOptions& options);

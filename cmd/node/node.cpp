@@ -1,5 +1,6 @@
 #include "node.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -116,6 +117,9 @@ Task<void> beat(Core& core, helpers::Heartbeat& heartbeat) {
 }
 
 Result<std::unique_ptr<Node>> Node::create(const NodeProgramOptions& options) {
+  // Ours, and of no program that we start.
+  for (const std::int64_t inherited : {options.listener, options.heartbeat})
+    ::fcntl(static_cast<int>(inherited), F_SETFD, FD_CLOEXEC);
   auto place = place_of(options);
   if (!place) return fail(place.error());
   auto access = access_of(options, *place);

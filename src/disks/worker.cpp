@@ -16,6 +16,7 @@
 #include "disks/jobs.h"
 #include "disks/messages.h"
 #include "helpers/kept_process.h"
+#include "helpers/pass_on.h"
 #include "sandbox/landlock.h"
 
 namespace vg::disks {
@@ -366,7 +367,7 @@ Outcome<WorkerLink> start_worker(const std::string& program, const std::string& 
   const pid_t child = ::fork();
   if (child < 0) return system_failed("the process that works on disks cannot be started");
   if (child == 0) {
-    for (const int handed_over : {socket, page}) ::fcntl(handed_over, F_SETFD, 0);
+    helpers::pass_on_only(std::array{socket, page});
     ::execv("/proc/self/exe", const_cast<char* const*>(arguments.data()));  // NOLINT: exec does not change them
     ::_exit(worker_failed);
   }

@@ -41,6 +41,7 @@ struct Wanted {
   std::vector<std::string> organizations = {};
   bool authority = false;
   const char* usage = nullptr;  // for instance "clientAuth"
+  const char* hosts = "DNS:localhost,IP:127.0.0.1";
   int from_seconds = -3600;
   int until_seconds = 3600;
 };
@@ -91,7 +92,7 @@ inline KeyPair make_certificate(const Wanted& wanted, const KeyPair* issuer = nu
     extend(NID_basic_constraints, "critical,CA:TRUE");
     extend(NID_key_usage, "critical,keyCertSign,cRLSign");
   } else {
-    extend(NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+    extend(NID_subject_alt_name, wanted.hosts);
   }
   if (wanted.usage) extend(NID_ext_key_usage, wanted.usage);
   X509_sign(certificate.get(), issuer ? issuer_key.get() : key.get(), EVP_sha256());

@@ -151,7 +151,7 @@ Result<std::shared_ptr<const http::TlsClientContext>> HandlerLink::tls() {
   config.authorities_pem = made.authorities;
   config.certificate_pem = made.certificate;
   config.key_pem = made.key;
-  config.verify_name = false;  // handlers are known by their common name and not by where they are
+  config.verify_name = options_.verify_address;
   if (!options_.externally_managed) config.common_name = handler_name;
   config.use_intermediates = options_.externally_managed;
   auto context = http::TlsClientContext::create(config);

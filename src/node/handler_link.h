@@ -27,6 +27,9 @@ struct HandlerLinkOptions {
   std::function<Result<std::string>()> authorities = {};
   // Certificates that somebody else makes: intermediates count, and the common name says nothing.
   bool externally_managed = false;
+  // Each handler has a certificate for its own address, which counts together with the name: no node can pose as
+  // another one. Otherwise handlers are known by their common name, and not by where they are.
+  bool verify_address = false;
   // Addresses of guests mean something on their nodes alone (NodeLink::has_guest_ports).
   bool guest_ports = false;
 };

@@ -66,8 +66,8 @@ class HandlerLinkTest : public ::testing::Test {
     ASSERT_TRUE(write_file(folder_ + "/tls.crt", pair.certificate, 0600));
     ASSERT_TRUE(write_file(folder_ + "/tls.key", pair.key, 0600));
   }
-  KeyPair handler_pair(std::string name) {
-    return make_certificate({.common_name = std::move(name), .usage = "serverAuth"}, &authority_);
+  KeyPair handler_pair(std::string name, const char* hosts = "IP:127.0.0.1") {
+    return make_certificate({.common_name = std::move(name), .usage = "serverAuth", .hosts = hosts}, &authority_);
   }
   http::ServerConfig handler_config(const KeyPair& pair) {
     http::ServerConfig config = http::test::tls_config();
@@ -83,6 +83,9 @@ class HandlerLinkTest : public ::testing::Test {
           return Result<std::string>(trusted_);
         }};
   }
+
+  // Whether that link gets anything from a handler with that certificate.
+  bool answers(const KeyPair& pair, HandlerLinkOptions used);
 
   KeyPair authority_ = make_certificate({.common_name = "kubevirt-ca", .authority = true});
   KeyPair client_ =
@@ -101,6 +104,21 @@ Task<void> tell(http::Exchange& exchange) {
   exchange.respond(
       http::test::text(fmt::format("{} {} {} by {}", exchange.request().method, exchange.request().target,
                                    body ? *body : "?", certificate ? certificate->common_name : "nobody")));
+}
+
+bool HandlerLinkTest::answers(const KeyPair& pair, HandlerLinkOptions used) {
+  const TestServer handler(handler_config(pair), tell);
+  HandlerLink link(pods_, std::move(used));
+  const NodeAddress address{.host = "127.0.0.1", .port = handler.port()};
+  const auto answer =
+      run_on(cores_[0], link.call(cores_[0], address, {.method = "GET", .target = "/", .timeout = 10s}));
+  const auto stream = run_on(cores_[0], link.open(cores_[0], address, "/"));
+  EXPECT_EQ(stream.has_value(), answer.has_value());
+  run_on(cores_[0], [](HandlerLink& l) -> Task<void> {
+    l.close();
+    co_return;
+  }(link));
+  return answer.has_value();
 }
 
 TEST_F(HandlerLinkTest, FindsTheOneHandlerOfANode) {
@@ -146,17 +164,7 @@ TEST_F(HandlerLinkTest, AsksWithItsCertificateAndKeepsTheConnection) {
 }
 
 TEST_F(HandlerLinkTest, TrustsOnlyHandlers) {
-  const auto call = [&](const KeyPair& pair, HandlerLinkOptions used) {
-    const TestServer handler(handler_config(pair), tell);
-    HandlerLink link(pods_, std::move(used));
-    const auto answer = run_on(cores_[0], link.call(cores_[0], {.host = "127.0.0.1", .port = handler.port()},
-                                                    {.method = "GET", .target = "/", .timeout = 10s}));
-    run_on(cores_[0], [](HandlerLink& l) -> Task<void> {
-      l.close();
-      co_return;
-    }(link));
-    return answer.has_value();
-  };
+  const auto call = [&](const KeyPair& pair, HandlerLinkOptions used) { return answers(pair, std::move(used)); };
   const KeyPair good = handler_pair(std::string(handler_name)), other = handler_pair("somebody");
   EXPECT_TRUE(call(good, options()));
   EXPECT_FALSE(call(other, options()));
@@ -165,6 +173,18 @@ TEST_F(HandlerLinkTest, TrustsOnlyHandlers) {
   EXPECT_TRUE(call(other, external));
   trusted_ = make_certificate({.common_name = "kubevirt-ca", .authority = true}).certificate;
   EXPECT_FALSE(call(good, options()));
+}
+
+// All of them have the same common name and authority.
+TEST_F(HandlerLinkTest, NoNodePosesAsAnother) {
+  auto used = options();
+  used.verify_address = true;
+  const KeyPair own = handler_pair(std::string(handler_name)),
+                other = handler_pair(std::string(handler_name), "IP:127.86.0.2,DNS:127.0.0.1");
+  EXPECT_TRUE(answers(own, used));
+  EXPECT_FALSE(answers(other, used));
+  EXPECT_TRUE(answers(other, options())) << "as virt-api trusts virt-handlers";
+  EXPECT_FALSE(answers(handler_pair("somebody"), used)) << "the name counts as well";
 }
 
 TEST_F(HandlerLinkTest, SaysWhatIsMissing) {

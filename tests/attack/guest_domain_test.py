@@ -4,6 +4,7 @@
 The intruder is started by the node's own program with the words that it has given to its libvirtd's parent, and so has the same confinement. Without
 libvirt, QEMU or the guest's image it is skipped (tests/support/node.py).
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -267,6 +268,40 @@ class Domain(node.Node):
             self.assertRegex(self.one.errors(), r"the records of the node cannot be read[^\n]*Permission denied")
         finally:
             os.unlink(records)
+
+    def listening(self, pid):
+        """Local addresses of TCP sockets that listen and that this process holds."""
+        with open("/proc/net/tcp") as file:
+            rows = [line.split() for line in list(file)[1:]]
+        addresses = {f"socket:[{row[9]}]": row[1] for row in rows if row[3] == "0A"}
+        return sorted(addresses[name] for name in self.held(pid) if name in addresses)
+
+    def held(self, pid):
+        """What the descriptors of a process lead to."""
+        found = []
+        for one in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):  # closed meanwhile
+                found.append(os.readlink(f"/proc/{pid}/fd/{one}"))
+        return found
+
+    def test_nobody_holds_what_is_of_others(self):
+        """A node that had another one's socket could answer in its place."""
+        self.start("holds", nodeSelector={"kubernetes.io/hostname": "node01"})
+        nodes = self.nodes_of_server()
+        of_nodes = [self.listening(pid) for pid in nodes]
+        self.assertEqual([len(one) for one in of_nodes], [1] * self.nodes, of_nodes)
+        self.assertEqual(len({one[0] for one in of_nodes}), self.nodes, of_nodes)
+        pages = {pid: [name for name in self.held(pid) if "memfd:heartbeat" in name] for pid in nodes}
+        self.assertEqual({len(found) for found in pages.values()}, {1}, pages)
+        workers = node.children("virtgate", self.state, "disk-worker")
+        self.assertTrue(workers)
+        below = [self.qemu("holds"), self.parent_of_libvirtd(), *node.children("libvirtd", f"{self.state}/nodes/node01/", "--config")]
+        ours = {*of_nodes[0], *of_nodes[1], *of_nodes[2], *self.listening(self.one.process.pid)}
+        for pid in [*workers, *below]:
+            self.assertFalse(ours & set(self.listening(pid)), words_of(pid))
+        for pid in below:
+            self.assertFalse([name for name in self.held(pid) if "memfd:heartbeat" in name or "memfd:message" in name], words_of(pid))
+        self.remove("holds")
 
     def test_the_next_libvirtd_is_confined_as_the_first(self):
         """It is started by the same process, so that it can end what the first one has started."""
