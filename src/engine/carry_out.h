@@ -22,7 +22,7 @@ struct Done {
   controllers::Carried carried;
   std::optional<Status> hard = {};
   std::vector<std::string> refused_jobs = {};  // ids of those that whoever asked for them may not have
-  bool left_to_finish = false;   // carried.error is one that finish() judges
+  bool left_to_finish = false;                 // carried.error is one that finish() judges
   // Which effects were written as which revision. Removals and calls of nodes are not among them.
   std::vector<std::pair<const controllers::Effect*, Revision>> written = {};
 };

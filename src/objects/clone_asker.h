@@ -1,7 +1,7 @@
 // Who asked for data of another namespace stands on the object that it is copied for, and nobody but the server writes
-// it (admission/asker.h): a DataVolume or DataImportCron says so once its maker was asked about, a claim or DataSource in
-// any case. Controllers read it from there, and the engine asks whether that user may have the data before anything is
-// told of it, and when the copy would begin.
+// it (admission/asker.h): a DataVolume or DataImportCron says so once its maker was asked about, a claim or DataSource
+// in any case. Controllers read it from there, and the engine asks whether that user may have the data before anything
+// is told of it, and when the copy would begin.
 #pragma once
 
 #include "json/value.h"

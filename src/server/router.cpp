@@ -163,7 +163,8 @@ Task<Result<std::string_view>> Call::wait_for_body(std::size_t limit) {
 }
 
 Task<Result<void>> Call::work_on(std::size_t bytes) {
-  if (std::exchange(has_released_turn_, false)) co_return co_await change_seat(fair::with_work(fair::Kind::waits, bytes));
+  if (std::exchange(has_released_turn_, false))
+    co_return co_await change_seat(fair::with_work(fair::Kind::waits, bytes));
   if (!seat_.taken()) co_return Result<void>();
   const fair::Kind needed = fair::with_work(seat_.kind(), bytes);
   if (needed == seat_.kind()) co_return Result<void>();

@@ -146,8 +146,8 @@ Pass sync(const Turn& turn) {
     if (!asker.user()) {
       show(pass, turn, data_source,
            not_ready(not_allowed_reason,
-                     fmt::format("nobody is known who may have the data of namespace \"{}\"; write the DataSource again",
-                                 ns)));
+                     fmt::format(
+                         "nobody is known who may have the data of namespace \"{}\"; write the DataSource again", ns)));
       return pass;
     }
     pass.looked_into = {.identity = std::move(asker), .namespaces = {ns}};

@@ -112,7 +112,7 @@ void make_claim(Work& work) {
                                          work.source.foreign.back())};
     return;
   }
-  if (work.source.kind.empty()) {                           // spec storage Q-03
+  if (work.source.kind.empty()) {  // spec storage Q-03
     work.asked = {.reason = "NotFound", .message = "the DataSource is not there, or names nothing"};
     work.pass.look_again(progress_interval);
     return;
@@ -205,8 +205,7 @@ Pass sync(const Turn& turn) {
 
 // DV-40
 Asked after_failure(const SoftError& error) {
-  if (error.reason == job_not_allowed)
-    return {.reason = std::string(not_allowed_reason), .message = error.message};
+  if (error.reason == job_not_allowed) return {.reason = std::string(not_allowed_reason), .message = error.message};
   if (error.message.contains("exceeded quota"))
     return {.reason = std::string(quota_reason), .message = error.message, .phase = "Pending"};
   return {.reason = "ErrClaimNotValid", .message = error.message};
