@@ -12,6 +12,7 @@
 #include <limits>
 #include <system_error>
 
+#include "base/disk_limits.h"
 #include "base/files.h"
 #include "base/limits.h"
 #include "disks/copy.h"
@@ -31,6 +32,7 @@ bool is_locked(const fs::path& folder) {
   std::error_code error;
   // Jobs make and remove folders meanwhile: what cannot be gone through counts as in use.
   for (fs::recursive_directory_iterator at(folder, error); !error && at != fs::end(at); at.increment(error)) {
+    if (at.depth() > static_cast<int>(limits::archive_depth_max)) return true;  // deeper than is copied
     std::error_code gone;
     if (!at->is_symlink(gone) && at->is_regular_file(gone) && lock_holder(at->path()) != 0) return true;
   }

@@ -79,6 +79,12 @@ inline constexpr std::int64_t archive_entries_max = 1'000'000;
 inline constexpr std::size_t archive_name_bytes_max = 4096;
 // Folders within folders: whoever walks through them holds each one open.
 inline constexpr std::size_t archive_depth_max = 128;
+// The same while a tree is removed. No archive or image is as deep; what programs of guests have made may be, and is
+// moved first. One that is filled as fast as it is emptied keeps nobody longer than this.
+inline constexpr std::size_t tree_folders_open_max = 144;
+inline constexpr std::chrono::minutes tree_removal_time_max{5};
+// What is left of earlier jobs is removed before the first job begins, which waits for it.
+inline constexpr std::chrono::seconds disk_clear_time_max{10};
 // Memory of ours while an archive is read: a map of the holes of a file is in memory, and may have any length.
 inline constexpr std::uint64_t archive_memory_bytes_max = std::uint64_t{256} << 20;
 // What each entry of an archive takes of its claim, however little is in it: files are not for nothing.

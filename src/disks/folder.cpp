@@ -1,12 +1,7 @@
 #include "disks/folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <memory>
 
 #include "base/disk_limits.h"
 #include "base/names.h"
@@ -19,6 +14,8 @@
 
 namespace vg::disks {
 namespace {
+
+using std::chrono::steady_clock;
 
 constexpr const char* records_folder = ".records";
 constexpr const char* released_folder = ".released";
@@ -76,39 +73,13 @@ Outcome<std::string> read_whole(int folder, const char* name) {
 
 }  // namespace
 
-std::vector<std::string> names_in(int folder) {
-  std::vector<std::string> names;
-  const int copy = ::openat(folder, ".", open_folder);
-  if (copy < 0) return names;
-  const auto close = [](DIR* stream) { ::closedir(stream); };
-  const std::unique_ptr<DIR, decltype(close)> stream(::fdopendir(copy), close);
-  if (!stream) {
-    ::close(copy);
-    return names;
-  }
-  while (const dirent* entry = ::readdir(stream.get()))
-    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
-  std::ranges::sort(names);
-  return names;
-}
-
 Outcome<> sync(int descriptor, std::string_view what) {
   if (::fsync(descriptor) != 0) return system_failed(fmt::format("{} cannot be synced", what));
   return {};
 }
 
-Outcome<> remove_tree(int parent, const std::string& name) {
-  if (!is_folder(parent, name)) {
-    if (::unlinkat(parent, name.c_str(), 0) != 0 && errno != ENOENT)
-      return system_failed(fmt::format("{} cannot be removed", name));
-    return {};
-  }
-  auto folder = open_below(parent, name);
-  if (!folder) return std::unexpected(folder.error());
-  for (const std::string& entry : names_in(folder->get()))
-    if (auto removed = remove_tree(folder->get(), entry); !removed) return removed;
-  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
-    return system_failed(fmt::format("the folder {} cannot be removed", name));
+Outcome<> remove_tree(int parent, const std::string& name, steady_clock::time_point until) {
+  if (!vg::remove_tree(parent, name, until)) return system_failed(fmt::format("{} cannot be removed", name));
   return {};
 }
 
@@ -317,32 +288,34 @@ bool has_no_note(int folder) {
 
 // Below a folder of folders: parts of the folders themselves, and what is not whole in each. A folder without a note
 // was never finished either, and goes; but for one of a claim that has anything in it, which somebody is putting back.
-void clear_parts(int parent, bool of_claims) {
+void clear_parts(int parent, bool of_claims, steady_clock::time_point until) {
   for (const std::string& name : names_in(parent)) {
     const auto folder = open_below(parent, name);
     const bool unfinished = folder && has_no_note(folder->get());
     if (unfinished && is_copied_by_node(folder->get())) continue;
     if (name.starts_with(part_prefix) || (unfinished && !of_claims)) {
-      (void)remove_tree(parent, name);  // what cannot be removed now is tried at the next start
+      (void)remove_tree(parent, name, until);  // what cannot be removed now is tried at the next start
       continue;
     }
     if (!folder) continue;
-    clear_parts_of(folder->get());
+    clear_parts_of(folder->get(), until);
     if (unfinished) ::unlinkat(parent, name.c_str(), AT_REMOVEDIR);
   }
 }
 
 }  // namespace
 
-void clear_parts_of(int folder) {
+void clear_parts_of(int folder, steady_clock::time_point until) {
   for (const std::string& entry : names_in(folder))
-    if (entry.starts_with(part_prefix)) (void)remove_tree(folder, entry);  // else at the next start
+    if (steady_clock::now() < until && entry.starts_with(part_prefix))
+      (void)remove_tree(folder, entry, until);  // else at the next start
 }
 
 void DiskFolder::clear_unfinished() const {
+  const auto until = steady_clock::now() + limits::disk_clear_time_max;
   for (const std::string& name : names_in(root_.get())) {
     const auto folder = open_below(root_.get(), name);
-    if (folder && name != released_folder) clear_parts(folder->get(), !name.starts_with('.'));
+    if (folder && name != released_folder) clear_parts(folder->get(), !name.starts_with('.'), until);
   }
 }
 

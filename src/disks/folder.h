@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/disk_limits.h"
+#include "base/tree.h"
 #include "disks/outcome.h"
 #include "ports/disk_agent.h"
 
@@ -43,10 +44,11 @@ Outcome<Note> read_note(int folder);
 Outcome<> write_note(int folder, const Note& note);
 std::int64_t size_of_image(int folder);  // 0: there is none
 Outcome<> sync(int descriptor, std::string_view what);
-// In order, without "." and "..".
-std::vector<std::string> names_in(int folder);
-// Everything below it, and then itself.
-Outcome<> remove_tree(int parent, const std::string& name);
+using vg::names_in;
+// base/tree.h
+Outcome<> remove_tree(int parent, const std::string& name,
+                      std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
+                                                                    limits::tree_removal_time_max);
 
 class DiskFolder {
  public:
@@ -69,7 +71,7 @@ class DiskFolder {
   // `seen`: called for each of them, since a look at many may take long.
   std::vector<std::pair<DiskClaimName, DiskClaim>> claims(const std::function<void()>& seen = [] {}) const;
   std::vector<std::pair<std::string, ImageRecord>> records() const;
-  // What a process that ended left half done.
+  // What a process that ended left half done; if that is very much, the rest is left for the next time.
   void clear_unfinished() const;
   // What may still be written, the reserve left aside; never negative.
   std::int64_t free_bytes() const;
@@ -84,8 +86,9 @@ class DiskFolder {
   std::int64_t reserve_;
 };
 
-// Everything that is not whole yet.
-void clear_parts_of(int folder);
+// Everything that is not whole yet, as far as there is time.
+void clear_parts_of(int folder, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
+                                                                              limits::tree_removal_time_max);
 DiskClaim describe_claim(int folder);
 ImageRecord describe_record(int folder);
 

@@ -28,8 +28,15 @@ inline std::string own_moves_folder(const std::string& sockets) {
 // Those of one guest, which stay when processes are killed while it moves.
 inline void remove_moves(const std::string& sockets, const std::string& uid) {
   std::error_code error;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(moves_folder(sockets), error))
-    if (!uid.empty() && entry.path().filename().native().starts_with(uid)) std::filesystem::remove(entry.path(), error);
+  using Folder = std::filesystem::recursive_directory_iterator;
+  // Folders of nodes are below it, which guests' programs can write to: nothing deeper is looked at.
+  Folder at(moves_folder(sockets), std::filesystem::directory_options::skip_permission_denied, error);
+  for (; !error && at != Folder(); at.increment(error)) {
+    if (at.depth() > 0) at.disable_recursion_pending();
+    std::error_code kept;
+    if (!uid.empty() && at->path().filename().native().starts_with(uid) && std::filesystem::remove(at->path(), kept))
+      at.disable_recursion_pending();  // if it was a folder
+  }
 }
 
 }  // namespace vg::handler

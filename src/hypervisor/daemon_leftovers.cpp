@@ -1,5 +1,6 @@
 #include "hypervisor/daemon_leftovers.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "base/files.h"
 #include "base/hypervisor_limits.h"
 #include "base/log.h"
+#include "base/tree.h"
 #include "hypervisor/daemon_process.h"
 
 namespace vg::hypervisor {
@@ -100,7 +102,8 @@ void clear_forgotten(const std::string& status_folder, const std::vector<std::st
     for (const auto& entry : fs::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename();
       const auto names_it = [&](const std::string& status) { return status.contains(name + "/"); };
-      if (name.starts_with("domain-") && std::ranges::none_of(known, names_it)) fs::remove_all(entry.path(), error);
+      if (name.starts_with("domain-") && std::ranges::none_of(known, names_it))
+        (void)remove_tree(AT_FDCWD, entry.path());  // else at the next start
     }
 }
 

@@ -1,6 +1,5 @@
 #include "images/tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
@@ -10,9 +9,9 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 
 #include "base/image_limits.h"
+#include "base/tree.h"
 #include "disks/folder.h"
 
 namespace vg::images {
@@ -25,18 +24,6 @@ constexpr std::string_view whiteout = ".wh.", opaque = ".wh..wh..opq";
 
 Failed tree_failed(std::string_view what) {
   return fail(Status::internal_error(fmt::format("{}: {}", what, std::strerror(errno))));
-}
-
-std::vector<std::string> names_in(int folder) {
-  std::vector<std::string> names;
-  const int copy = ::openat(folder, ".", tree_folder_flags);
-  if (copy < 0) return names;
-  const auto close = [](DIR* stream) { ::closedir(stream); };
-  const std::unique_ptr<DIR, decltype(close)> stream(::fdopendir(copy), close);
-  while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr)
-    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
-  std::ranges::sort(names);
-  return names;
 }
 
 Result<void> take_away(int folder, const std::string& name) {
