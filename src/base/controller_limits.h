@@ -62,6 +62,8 @@ inline constexpr std::size_t migrations_woken_by_start_max = 8;
 // A job on a disk that failed is tried again after a while, which doubles (spec storage 4.2).
 inline constexpr std::chrono::seconds disk_retry_min{10};
 inline constexpr std::chrono::minutes disk_retry_max{5};
+// The data of a claim that is gone waits for the guest that has it, and a new claim of that name for the data to go.
+inline constexpr std::chrono::seconds released_look_interval{5};
 // Of what a node says when it refuses: it becomes an error of a status.
 inline constexpr std::size_t node_words_max = 1024;
 // A snapshot that does not come to an end fails after this time unless it says otherwise (spec copies 3.1).

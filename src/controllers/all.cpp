@@ -16,6 +16,7 @@
 #include "controllers/storage/fill.h"
 #include "controllers/storage/import_cron.h"
 #include "controllers/storage/storage_profile.h"
+#include "controllers/storage/volume.h"
 #include "controllers/vm/vm_controller.h"
 #include "controllers/vmi/vmi.h"
 #include "controllers/workload_update/workload_update.h"
@@ -35,6 +36,7 @@ std::span<const Controller> all() {
                                            node_controller(),
                                            data_volume_controller(),
                                            claim_controller(),
+                                           volume_controller(),
                                            import_controller(),
                                            upload_controller(),
                                            clone_controller(),
@@ -52,8 +54,9 @@ std::span<const Controller> all() {
 
 std::span<const Controller> of_storage() {
   static const Controller controllers[] = {
-      data_volume_controller(), claim_controller(),       import_controller(),      upload_controller(),
-      clone_controller(),       data_source_controller(), import_cron_controller(), storage_profile_controller()};
+      data_volume_controller(), claim_controller(),       volume_controller(),
+      import_controller(),      upload_controller(),      clone_controller(),
+      data_source_controller(), import_cron_controller(), storage_profile_controller()};
   return controllers;
 }
 

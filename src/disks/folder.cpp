@@ -210,6 +210,19 @@ Outcome<> DiskFolder::retain_claim(const DiskClaimName& name, const std::string&
   return sync(ns->get(), name.ns);
 }
 
+Outcome<> DiskFolder::remove_retained(const std::string& uid) const {
+  const auto released = open_below(root_.get(), released_folder);
+  for (const std::string& name : released ? names_in(released->get()) : std::vector<std::string>()) {
+    if (!name.starts_with(fmt::format("pvc-{}", uid))) continue;
+    const auto folder = open_below(released->get(), name);
+    const auto note = folder ? read_note(folder->get()) : failed(DiskError::other, {});
+    if (!note || note->uid != uid) continue;
+    if (auto closed = check_closed(folder->get()); !closed) return closed;
+    if (auto removed = remove_tree(released->get(), name); !removed) return removed;
+  }
+  return {};
+}
+
 Outcome<Descriptor> DiskFolder::record(const std::string& name) const {
   if (auto good = check_name(name); !good) return std::unexpected(good.error());
   auto records = pass_through(root_.get(), records_folder);
@@ -309,6 +322,16 @@ void clear_parts_of(int folder, steady_clock::time_point until) {
   for (const std::string& entry : names_in(folder))
     if (steady_clock::now() < until && entry.starts_with(part_prefix))
       (void)remove_tree(folder, entry, until);  // else at the next start
+}
+
+// QEMU locks bytes of every image that it has open, wherever its name leads to meanwhile.
+Outcome<> check_closed(int folder) {
+  const Descriptor image(::openat(folder, image_file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct flock any{};
+  any.l_type = F_WRLCK;
+  any.l_whence = SEEK_SET;
+  if (!image || ::fcntl(image.get(), F_OFD_GETLK, &any) != 0 || any.l_type == F_UNLCK) return {};
+  return failed(DiskError::other, "the image is open in a hypervisor; it is removed once the guest has ended");
 }
 
 void DiskFolder::clear_unfinished() const {

@@ -1,6 +1,7 @@
 // The folder of all disks: NAMESPACE/CLAIM/ for claims, .records/NAME/ for image records, .released/NAME/ for what was
-// retained. Names come from objects of the API: they are checked, opened one step at a time, and never followed through
-// a symbolic link.
+// retained, and for what was in the way of a new claim and no volume tells of: it is for a person to decide about.
+// Names come from objects of the API: they are checked, opened one step at a time, and never followed through a
+// symbolic link.
 //
 // In the folder of a claim or record are the image (disk.img), a note (note.json), and whatever is not whole yet, whose
 // names begin with ".part". A note is written after the image has its name: what it says is there.
@@ -58,8 +59,10 @@ class DiskFolder {
   Outcome<Descriptor> claim(const DiskClaimName& name) const;
   Outcome<Descriptor> make_claim(const DiskClaimName& name) const;
   Outcome<> remove_claim(const DiskClaimName& name) const;
-  // Out of the way, and never looked at again by this program.
+  // Out of the way, and not looked at again by this program until it is removed.
   Outcome<> retain_claim(const DiskClaimName& name, const std::string& as) const;
+  // Whatever was put out of the way of the claim with this uid.
+  Outcome<> remove_retained(const std::string& uid) const;
   Outcome<Descriptor> record(const std::string& name) const;
   Outcome<Descriptor> make_record(const std::string& name) const;
   Outcome<> remove_record(const std::string& name) const;
@@ -89,6 +92,8 @@ class DiskFolder {
 // Everything that is not whole yet, as far as there is time.
 void clear_parts_of(int folder, std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
                                                                               limits::tree_removal_time_max);
+// A failure while a hypervisor has the image open: a guest may run that no VMI tells of.
+Outcome<> check_closed(int folder);
 DiskClaim describe_claim(int folder);
 ImageRecord describe_record(int folder);
 

@@ -167,12 +167,16 @@ Outcome<Labels> carry(const Context& at, const ResizeClaim& work) {
 }
 
 Outcome<Labels> carry(const Context& at, const RemoveClaim& work) {
-  if (auto folder = at.disks.claim(at.job.claim)) {
-    const auto note = read_note(folder->get());
-    if (note && !at.job.claim_uid.empty() && note->uid != at.job.claim_uid) return Labels();  // already another's
+  Outcome<> removed;
+  const auto folder = at.disks.claim(at.job.claim);
+  const auto note = folder ? read_note(folder->get()) : failed(DiskError::other, {});
+  if (note && note->uid == at.job.claim_uid) {  // else it is another's
+    if (!work.retain_as.empty())
+      removed = at.disks.retain_claim(at.job.claim, work.retain_as);
+    else if (removed = check_closed(folder->get()); removed)
+      removed = at.disks.remove_claim(at.job.claim);
   }
-  auto removed = work.retain_as.empty() ? at.disks.remove_claim(at.job.claim)
-                                        : at.disks.retain_claim(at.job.claim, work.retain_as);
+  if (removed && work.retain_as.empty()) removed = at.disks.remove_retained(at.job.claim_uid);
   if (!removed) return std::unexpected(removed.error());
   return Labels();
 }

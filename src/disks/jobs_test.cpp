@@ -199,6 +199,38 @@ TEST_F(JobsTest, WhatIsRetainedIsKeptOutOfTheWay) {
   EXPECT_TRUE(disks_.claims().empty());
 }
 
+TEST_F(JobsTest, WhatWasPutOutOfTheWayGoesWithTheClaim) {
+  for (const char* uid : {"u1", "u1-7", "u2"}) {
+    ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}, uid));
+    ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}, uid));
+  }
+  const fs::path released = folder_ / "disks" / ".released";
+  ASSERT_TRUE(carry("c", RemoveClaim{}, "u1"));
+  EXPECT_FALSE(fs::exists(released / "pvc-u1-7000"));
+  EXPECT_TRUE(fs::exists(released / "pvc-u1-7-7000" / "disk.img"));
+  EXPECT_TRUE(fs::exists(path("c/disk.img")));
+}
+
+// As QEMU has it open: a shared lock on some bytes.
+TEST_F(JobsTest, AnImageThatIsOpenInAHypervisorIsNotRemoved) {
+  ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}));
+  ASSERT_TRUE(carry("c", MakeBlankImage{.size = mib}));
+  {
+    const Descriptor image(::open(path("c/disk.img").c_str(), O_RDWR | O_CLOEXEC));
+    struct flock shared{};
+    shared.l_type = F_RDLCK;
+    shared.l_whence = SEEK_SET;
+    shared.l_start = 100;
+    shared.l_len = 1;
+    ASSERT_EQ(::fcntl(image.get(), F_OFD_SETLK, &shared), 0);
+    EXPECT_FALSE(carry("c", RemoveClaim{}));
+    ASSERT_TRUE(carry("c", CreateClaim{.capacity = mib}, "u2"));  // it moves, and is still open
+    EXPECT_FALSE(carry("c", RemoveClaim{}));
+  }
+  EXPECT_TRUE(carry("c", RemoveClaim{}));
+  EXPECT_TRUE(fs::is_empty(folder_ / "disks" / ".released"));
+}
+
 TEST_F(JobsTest, NamesDoNotLeaveTheFolder) {
   for (const char* name : {"..", "a/b", "", ".records", "A", "../../x"})
     EXPECT_FALSE(carry(name, CreateClaim{.capacity = mib})) << name;

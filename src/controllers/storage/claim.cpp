@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/controller_limits.h"
 #include "base/quantity.h"
 #include "base/time_rfc3339.h"
 #include "controllers/claims.h"
@@ -14,6 +15,7 @@
 #include "controllers/storage/fill.h"
 #include "controllers/storage/promise.h"
 #include "controllers/storage/record_fill.h"
+#include "controllers/storage/volume.h"
 #include "json/access.h"
 #include "json/patch.h"
 
@@ -60,44 +62,6 @@ void release(Work& work) {
   work.pass.add(patch_of(work, Verb::patch, patch)).already_done_is_fine = true;
 }
 
-bool is_retained(const json::Object* volume) {
-  const json::Object* spec = volume ? spec_of(*volume) : nullptr;
-  return spec && json::get_string_or(*spec, "persistentVolumeReclaimPolicy") == "Retain";
-}
-
-// What becomes of the volume: it goes, or it says that it is free.
-void release_volume(Work& work, const json::Object* volume) {
-  if (!volume) return;
-  if (!is_retained(volume)) {
-    json::PatchBuilder patch(work.turn.storage);
-    const json::Object& metadata = *json::get_object(*volume, "metadata");
-    if (const json::Value* finalizers = json::find(metadata, "finalizers"))
-      guarded_change(patch, "/metadata/finalizers", finalizers, nullptr);
-    Effect off{
-        .verb = Verb::patch, .resource = kinds::volume, .ns = {}, .name = work.volume(), .identity = Identity::own()};
-    off.document = json::Value(patch.take(), work.turn.storage);
-    off.already_done_is_fine = true;
-    if (!off.document.get_array().empty()) work.pass.add(std::move(off));
-    work.pass.add({.verb = Verb::remove,
-                   .resource = kinds::volume,
-                   .ns = {},
-                   .name = work.volume(),
-                   .identity = Identity::own(),
-                   .already_done_is_fine = true});
-    return;
-  }
-  if (phase_of(*volume) == "Released") return;
-  json::PatchBuilder patch(work.turn.storage);
-  patch.add("/status", json::Value({{"phase", "Released"}}, work.turn.storage));
-  work.pass.add({.verb = Verb::patch_status,
-                 .resource = kinds::volume,
-                 .ns = {},
-                 .name = work.volume(),
-                 .identity = Identity::own(),
-                 .document = json::Value(patch.take(), work.turn.storage),
-                 .already_done_is_fine = true});
-}
-
 // PVC-05: not while a VMI or a job has it. Once the data is gone, there is nothing to keep for a VMI that has not
 // begun.
 void remove(Work& work) {
@@ -106,15 +70,8 @@ void remove(Work& work) {
   const auto disk = disk_of(work.turn.world, work.claim);
   if (disk ? used_by_vmi(work.turn.world, ns, name) : used_by_placed_vmi(work.turn.world, ns, name)) return;
   const json::Object* volume = work.persistent_volume();
-  if (disk) {
-    for (const std::string_view fill : {"import", "upload", "clone", "restore"})
-      work.pass.unwanted_jobs.push_back(work.job(fill));
-    const std::string retained = is_retained(volume) ? work.volume() : std::string();
-    ask(work.pass, work.turn,
-        {.identity = Identity::own(), .job = work.disk_job(work.job("remove"), RemoveClaim{.retain_as = retained})});
-    return;
-  }
-  release_volume(work, volume);
+  if (disk) return remove_data(work.pass, work.turn, {.ns = ns, .name = name}, work.uid(), volume);
+  release_volume(work.pass, work.turn, volume);
   release(work);
 }
 
@@ -218,8 +175,7 @@ std::string_view shown_capacity(const json::Object& object, std::string_view par
 }
 
 // PVC-01
-void bind_claim(Work& work, std::string_view storage_class, std::int64_t capacity) {
-  make_volume(work, storage_class, capacity);
+void bind_claim(Work& work, std::int64_t capacity) {
   json::PatchBuilder patch(work.turn.storage);
   const json::Object& spec = *spec_of(work.claim);
   const json::Value name(work.volume(), work.turn.storage);
@@ -354,6 +310,17 @@ std::string refusal(const Work& work, std::string_view storage_class) {
   return phase == "Bound" || phase == "Lost" ? std::string() : unknown_source(work.claim);
 }
 
+// What a claim of the same name has left is removed or retained first (volume.h).
+bool waits_for_the_one_before(Work& work) {
+  const auto& [ns, name] = work.turn.key;
+  const auto there = work.turn.world.disks().claim(ns, name);
+  if (!there || there->uid.empty() || !work.turn.world.get(kinds::volume, "", fmt::format("pvc-{}", there->uid)))
+    return false;
+  complain(work, EventType::normal, "Provisioning", "the data of an earlier claim of this name is still being removed");
+  work.pass.look_again(limits::released_look_interval);
+  return true;
+}
+
 void provision(Work& work, std::string_view storage_class) {
   // First what the claim says of itself, so that it is protected before there is anything to lose.
   json::PatchBuilder patch(work.turn.storage);
@@ -366,12 +333,19 @@ void provision(Work& work, std::string_view storage_class) {
   if (!json::find(*spec_of(work.claim), "storageClassName"))
     guarded_change(patch, "/spec/storageClassName", nullptr, &name);
   if (!patch.operations().empty()) work.pass.add(patch_of(work, Verb::patch, patch));
+  if (waits_for_the_one_before(work)) return;
   const std::string id = work.job("create");
   const auto status = work.turn.world.disks().job(id);
   if (status && status->state == DiskJobState::failed)  // PVC-03
     complain(work, EventType::warning, "ProvisioningFailed", status->message);
   ask(work.pass, work.turn,
       {.identity = Identity::own(), .job = work.disk_job(id, CreateClaim{.capacity = request_of(work.claim)})});
+}
+
+// The volume comes before any data: it is what leads to the data once the claim is gone.
+void fill_and_bind(Work& work, std::string_view storage_class, const DiskClaim& disk) {
+  make_volume(work, storage_class, disk.capacity);
+  if (!waits_for_record(work.pass, work.turn, work.claim, disk)) bind_claim(work, disk.capacity);
 }
 
 // Of one that is bound, and has all that it ever had.
@@ -411,8 +385,8 @@ Pass sync(const Turn& turn) {
     provision(work, storage_class);
   else if (phase_of(*claim) == "Bound" || phase_of(*claim) == "Lost")
     keep(work, *disk);
-  else if (!waits_for_record(work.pass, turn, *claim, *disk))
-    bind_claim(work, storage_class, disk->capacity);
+  else
+    fill_and_bind(work, storage_class, *disk);
   return std::move(work.pass);
 }
 

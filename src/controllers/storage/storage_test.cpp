@@ -11,6 +11,7 @@
 #include "controllers/storage/fill.h"
 #include "controllers/storage/render.h"
 #include "controllers/storage/storage_testing.h"
+#include "controllers/storage/volume.h"
 #include "json/write.h"
 
 namespace vg::controllers::storage {
@@ -276,8 +277,8 @@ TEST(ClaimController, ARetainedVolumeIsReleasedAndItsDiskKept) {
               R"("deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["kubernetes.io/pvc-protection"])");
   world.disk();
   carried(world, claim_controller());
-  EXPECT_EQ(std::get<RemoveClaim>(world.fake_disks.asked.at("remove-u").work).retain_as, "pvc-u");
-  world.fake_disks.finish("remove-u");
+  EXPECT_EQ(std::get<RemoveClaim>(world.fake_disks.asked.at("retain-u").work).retain_as, "pvc-u");
+  world.fake_disks.finish("retain-u");
   carried(world, claim_controller());
   EXPECT_EQ(phase_of(*world.get(kinds::volume, "", "pvc-u")), "Released");
   EXPECT_FALSE(world.get(kinds::claim, "ns", "a"));
@@ -584,6 +585,106 @@ TEST(DataVolumes, WhatNobodyAskedForIsNotLookedAt) {
       EXPECT_EQ(json::get_string_or(made.pass.memo, "reason"), "CloneNotAllowed");
     }
   }
+}
+
+// --- volumes whose claims are gone -----------------------------------------------------------------------------------
+
+StorageWorld& local_volume(StorageWorld& world, std::string_view policy, std::string_view phase = "Bound") {
+  return world.put(
+      kinds::volume,
+      fmt::format(R"({{"metadata":{{"name":"pvc-u","uid":"w","finalizers":["kubernetes.io/pv-protection"]}},
+      "spec":{{"claimRef":{{"namespace":"ns","name":"a","uid":"u"}},"csi":{{"driver":"virtgate.io/local","volumeHandle":"ns/a"}},
+      "persistentVolumeReclaimPolicy":"{}"}},"status":{{"phase":"{}"}}}})",
+                  policy, phase));
+}
+
+TestPass look_at_volume(StorageWorld& world) {
+  TestPass made = sync(volume_controller(), world, {.ns = "", .name = "pvc-u"});
+  carry_out(world, made);
+  for (const WantedJob& wanted : made.pass.jobs) world.fake_disks.start(wanted.job);
+  return made;
+}
+
+// Whoever may edit a claim may take its finalizer off.
+TEST(VolumeController, TheDataOfAClaimThatIsGoneGoesToo) {
+  StorageWorld world;
+  local_volume(world, "Delete").disk(gib, gib, "import-u");
+  const TestPass made = look_at_volume(world);
+  EXPECT_EQ(phase_of(*world.get(kinds::volume, "", "pvc-u")), "Released");
+  EXPECT_THAT(jobs_of(made), ElementsAre("remove-u"));
+  EXPECT_THAT(made.pass.unwanted_jobs, Contains("import-u"));
+  EXPECT_EQ(world.fake_disks.asked.at("remove-u").claim_uid, "u");
+  world.fake_disks.finish("remove-u");
+  look_at_volume(world);
+  EXPECT_FALSE(world.get(kinds::volume, "", "pvc-u"));
+}
+
+TEST(VolumeController, NothingIsRemovedThatMayBeWanted) {
+  struct Row {
+    const char* id;
+    std::function<void(StorageWorld&)> but;
+    bool asks;
+  };
+  const Row rows[] = {
+      {"the claim is there", [](StorageWorld& world) { world.claim("{}", "Bound"); }, false},
+      {"the claim is lost", [](StorageWorld& world) { world.claim("{}", "Lost"); }, false},
+      {"the claim is being deleted",
+       [](StorageWorld& world) {
+         world.claim("{}", "Bound", R"("storageClassName":"local")", R"("deletionTimestamp":"2026-01-01T00:00:00Z")");
+       },
+       false},
+      {"what there is of disks is not known", [](StorageWorld& world) { world.fake_disks.is_ready = false; }, false},
+      {"a guest has it", [](StorageWorld& world) { world.vmi("Running"); }, false},
+      {"a VMI waits for another claim of the name", [](StorageWorld& world) { world.vmi("Pending"); }, true},
+      {"a volume of others",
+       [](StorageWorld& world) {
+         world.put(kinds::volume, R"({"metadata":{"name":"pvc-u"},"spec":{"claimRef":{"namespace":"ns","name":"a",
+                                      "uid":"u"},"csi":{"driver":"other"}}})");
+       },
+       false},
+      {"a volume by another name",
+       [](StorageWorld& world) {
+         world.put(kinds::volume, R"({"metadata":{"name":"pvc-u"},"spec":{"claimRef":{"namespace":"ns","name":"a",
+                                      "uid":"x"},"csi":{"driver":"virtgate.io/local"}}})");
+       },
+       false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.id);
+    StorageWorld world;
+    local_volume(world, "Delete").disk();
+    row.but(world);
+    EXPECT_EQ(jobs_of(look_at_volume(world)).empty(), !row.asks);
+    EXPECT_TRUE(world.get(kinds::volume, "", "pvc-u"));
+  }
+}
+
+TEST(VolumeController, WhatIsRetainedStaysAndIsShown) {
+  StorageWorld world;
+  local_volume(world, "Retain").disk(gib, gib);
+  EXPECT_THAT(jobs_of(look_at_volume(world)), ElementsAre("retain-u"));
+  EXPECT_EQ(std::get<RemoveClaim>(world.fake_disks.asked.at("retain-u").work).retain_as, "pvc-u");
+  world.fake_disks.finish("retain-u");
+  EXPECT_THAT(effects_of(look_at_volume(world)), IsEmpty());
+  EXPECT_EQ(phase_of(*world.get(kinds::volume, "", "pvc-u")), "Released");
+  local_volume(world, "Delete", "Released");  // somebody has decided
+  EXPECT_THAT(jobs_of(look_at_volume(world)), ElementsAre("remove-u"));
+}
+
+// The folder stays where it is until it was decided what becomes of it.
+TEST(VolumeController, ANewClaimOfTheNameWaitsForTheOldData) {
+  StorageWorld world;
+  local_volume(world, "Delete").disk(gib, gib);
+  world.put(kinds::claim, R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"a","namespace":"ns",
+      "uid":"u2"},"spec":{"storageClassName":"local","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}},
+      "status":{"phase":"Pending"}})");
+  const TestPass waits = carried(world, claim_controller());
+  EXPECT_THAT(jobs_of(waits), IsEmpty());
+  EXPECT_TRUE(waits.pass.again);
+  EXPECT_THAT(jobs_of(look_at_volume(world)), ElementsAre("remove-u"));
+  world.fake_disks.finish("remove-u");
+  look_at_volume(world);
+  EXPECT_THAT(jobs_of(carried(world, claim_controller())), ElementsAre("create-u2"));
 }
 
 // --- sizes: section 13 -----------------------------------------------------------------------------------------------
