@@ -1,7 +1,7 @@
 // Who asked for data of another namespace, as the server has written it down on the object that it is copied for: a
-// DataVolume, a DataImportCron, a claim; or on a DataSource that names it. Nobody else writes this: what anybody sends
-// under its name is dropped, and what an object has stays (objects/clone_asker.h). It is no permission. Whoever moves
-// the data asks whether they have it.
+// DataVolume, a DataImportCron, a claim. Nobody else writes this: what anybody sends under its name is dropped, and
+// what an object has stays (objects/clone_asker.h). It is no permission. Whoever moves the data asks whether they have
+// it.
 #pragma once
 
 #include <optional>

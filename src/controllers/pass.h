@@ -91,21 +91,12 @@ struct WantedJob {
   Identity identity;
   DiskJob job;
 };
-// Other namespaces that a pass looked into for somebody.
-struct LookedInto {
-  Identity identity;
-  std::vector<std::string> namespaces;
-};
-// The reason of the soft error of a pass with a job that was refused, of which no job is begun, or that looked into
-// what they may not have.
+// The reason of the soft error of a pass with a job that was refused: none of its jobs is begun.
 inline constexpr std::string_view job_not_allowed = "JobNotAllowed";
 
 struct Pass {
   std::vector<Effect> effects = {};
   std::vector<Told> events = {};  // before the effects
-  // What the pass comes to tells of data elsewhere: nothing of it happens, not even an event, unless whoever it is for
-  // may have that data (DV-25).
-  std::optional<LookedInto> looked_into = {};
   // Asked of the disk agent once all effects are done, if none of them failed: ids of jobs that nobody wants any more,
   // and jobs. The object of the pass is looked at again whenever one of its jobs changes.
   std::vector<std::string> unwanted_jobs = {};

@@ -258,16 +258,6 @@ Task<void> Carrier::tell(const controllers::EventObject& involved, const control
     co_await tell(involved, event, source);
 }
 
-// DV-25 before anything is told of the data.
-Task<Result<void>> Carrier::check_look(const controllers::LookedInto& looked) {
-  for (const std::string& ns : looked.namespaces) {
-    auto allowed =
-        co_await resources::may_clone_from(parts_.backend.authorizer, parts_.core, looked.identity.user(), ns);
-    if (!allowed) co_return allowed;
-  }
-  co_return Result<void>();
-}
-
 // DV-25 where the data moves, whatever was asked before: roles may have changed, and objects are made by others.
 Task<Result<void>> Carrier::check_job(const controllers::WantedJob& wanted) {
   const std::string_view ns = read_namespace(wanted.job);
@@ -279,14 +269,6 @@ Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::
                               EventSource source) {
   Done done;
   const tracing::Context trace = tracing::take_over();
-  if (pass.looked_into) {
-    if (const auto allowed = co_await check_look(*pass.looked_into); !allowed) {
-      done.carried.error = {.reason = std::string(controllers::job_not_allowed), .message = allowed.error().message};
-      done.refused_jobs = pass.unwanted_jobs;
-      for (const controllers::WantedJob& wanted : pass.jobs) done.refused_jobs.push_back(wanted.job.id);
-      co_return done;
-    }
-  }
   for (const controllers::Told& told : pass.events) co_await tell(told.involved.value_or(involved), told.event, source);
   for (const Effect& effect : pass.effects) {
     const tracing::HandOver handed(trace);
@@ -326,7 +308,7 @@ Task<Done> Carrier::carry_out(const controllers::Pass& pass, const controllers::
     const auto allowed = co_await check_job(wanted);
     if (allowed) continue;
     done.carried.error = {.reason = std::string(controllers::job_not_allowed), .message = allowed.error().message};
-    done.refused_jobs.push_back(wanted.job.id);
+    done.refused_job = wanted.job.id;
   }
   co_return done;
 }

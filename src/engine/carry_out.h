@@ -21,8 +21,8 @@ namespace vg::engine {
 struct Done {
   controllers::Carried carried;
   std::optional<Status> hard = {};
-  std::vector<std::string> refused_jobs = {};  // ids of those that whoever asked for them may not have
-  bool left_to_finish = false;                 // carried.error is one that finish() judges
+  std::string refused_job = {};  // the id of one that whoever asked for it may not have
+  bool left_to_finish = false;   // carried.error is one that finish() judges
   // Which effects were written as which revision. Removals and calls of nodes are not among them.
   std::vector<std::pair<const controllers::Effect*, Revision>> written = {};
 };
@@ -53,7 +53,6 @@ class Carrier {
   Task<Result<Revision>> write(Core& core, const controllers::Effect& effect, std::string_view host);
   Task<Result<Revision>> write_somewhere(const controllers::Effect& effect, std::string_view host);
   Task<Result<Revision>> call(const controllers::Effect& effect);
-  Task<Result<void>> check_look(const controllers::LookedInto& looked);
   Task<Result<void>> check_job(const controllers::WantedJob& wanted);
   User writer(const controllers::Effect& effect, std::string_view host) const;
   Task<std::optional<Result<void>>> store_plain(const EventPlace& place, const controllers::EventObject& involved,

@@ -398,11 +398,9 @@ bool Engine::Work::wake_waiting() {
 void Engine::Work::hand_over(Loop& loop, const Key& key, const Pass& pass, const Done& done) {
   if (!parts_.disks) return;
   // What waits for its turn was allowed once, and is not any more.
-  for (const std::string& id : done.refused_jobs) {
-    const auto refused = disks().job(id);
-    if (!refused || refused->state != DiskJobState::waiting) continue;
-    askers_.erase(id);
-    parts_.disks->cancel(id);
+  if (const auto refused = disks().job(done.refused_job); refused && refused->state == DiskJobState::waiting) {
+    askers_.erase(done.refused_job);
+    parts_.disks->cancel(done.refused_job);
   }
   if (done.hard || done.carried.error) return;
   for (const std::string& id : pass.unwanted_jobs) {

@@ -88,34 +88,6 @@ TEST_F(EngineTest, ARefusedJobThatWaitsIsTakenBack) {
   EXPECT_TRUE(disks.jobs.contains("runs"));
 }
 
-// What a pass found elsewhere may not be told to whoever it is for: not by an event, nor by a write, nor by a job.
-TEST_F(EngineTest, NothingIsToldOfWhatSomebodyMayNotHave) {
-  create("a");
-  FakeDisks disks;  // on the core alone
-  disks.jobs["waits"] = disks.jobs["wanted"] = {.state = DiskJobState::waiting};
-  std::atomic<int> refusals = 0;
-  toy_.sync = [](const Turn&) {
-    Pass pass;
-    pass.looked_into = {.identity = Identity::own(), .namespaces = {"other"}};
-    pass.tell(controllers::EventType::warning, "Told", "there is something");
-    pass.unwanted_jobs = {"waits"};
-    pass.jobs.push_back(
-        {.identity = Identity::own(),
-         .job = {.id = "wanted", .claim = {.ns = "ns", .name = "c"}, .work = MakeBlankImage{.size = 1}}});
-    return pass;
-  };
-  toy_.finish = [&](const Turn&, const controllers::Carried& carried) {
-    if (carried.error && carried.error->reason == controllers::job_not_allowed) ++refusals;
-    return Pass();
-  };
-  start({&toy_row, 1}, &disks);
-  ASSERT_TRUE(toy_.await_calls("a", 2));  // it is tried again
-  stop();
-  EXPECT_GT(refusals, 0);
-  EXPECT_TRUE(disks.jobs.empty());
-  EXPECT_TRUE(store_->list({.resource = std::string(kinds::event)})->objects.empty());
-}
-
 constexpr std::string_view robot = R"({"user":"system:serviceaccount:ns:robot","groups":["system:serviceaccounts",)"
                                    R"("system:serviceaccounts:ns","system:authenticated"])";
 constexpr std::string_view forged = R"({\"user\":\"admin\",\"groups\":[\"system:masters\"],\"from\":\"other/p\"})";
@@ -133,13 +105,6 @@ TEST_F(EngineTest, WhoAskedForDataOfAnotherNamespaceIsWrittenDown) {
   const auto claim_of = [&](std::string_view from) {
     const std::string more = from.empty() ? "" : fmt::format(R"(,"k8s.io/CloneRequest":"{}")", from);
     return [=](std::string_view name) { return fmt::format(claim, name, forged, more); };
-  };
-  const auto source_of = [&](std::string_view ns) {
-    return [=](std::string_view name) {
-      return fmt::format(
-          R"({{"apiVersion":"cdi.kubevirt.io/v1beta1","kind":"DataSource","metadata":{{"name":"{}","namespace":"ns","annotations":{{"a":"b","virtgate.io/clone-asker":"{}"}}}},"spec":{{"source":{{"pvc":{{"namespace":"{}","name":"p"}}}}}}}})",
-          name, forged, ns);
-    };
   };
   constexpr std::string_view foreign = R"("pvc":{"name":"p","namespace":"other"})";
   constexpr std::string_view full = R"(,"cdi.kubevirt.io/storage.prePopulated":"x")";
@@ -159,8 +124,6 @@ TEST_F(EngineTest, WhoAskedForDataOfAnotherNamespaceIsWrittenDown) {
       {"a claim of its own namespace", kinds::claim, claim_of("ns/p"), false, "(absent)"},
       {"a claim for nobody", kinds::claim, claim_of("other/p"), true, "(absent)"},
       {"a claim with nothing", kinds::claim, claim_of(""), false, "(absent)"},
-      {"a DataSource of another namespace", kinds::data_source, source_of("other"), false, bound},
-      {"a DataSource of its own", kinds::data_source, source_of("ns"), false, "(absent)"},
   };
   const json::Value machine({{"serviceAccountName", "robot"}});
   int number = 0;

@@ -80,7 +80,7 @@ Result<void> prepare(ObjectRequest& request, const StoredObject& current, const 
                      const WriteContext& write, std::optional<json::Value>& managed_fields, bool is_only_shown) {
   drop_repetitions(request, wanted);
   settle_marks(request, wanted.get_object(), &old.get_object());
-  keep_or_write_down_asker(request, wanted.get_object(), old.get_object());
+  keep_asker(request, wanted.get_object(), &old.get_object());
   if (request.resource.kind->custom) keep_trace_marks(metadata_of(wanted.get_object()), &metadata_of(old.get_object()));
   const bool large = request.body_bytes + current.json().size() > limits::stored_object_bytes_max;
   if (large && request.subresource.empty())

@@ -1,7 +1,5 @@
 #include "objects/clone_asker.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -14,8 +12,7 @@
 namespace vg::resources {
 namespace {
 
-constexpr std::string_view asker_claims_key = "persistentvolumeclaims",
-                           data_sources_key = "cdi.kubevirt.io/datasources";
+constexpr std::string_view asker_claims_key = "persistentvolumeclaims";
 constexpr std::string_view clone_request = "k8s.io/CloneRequest";
 
 const json::Object* asker_annotations(const json::Object* object) {
@@ -39,29 +36,17 @@ const json::Object* template_in(const json::Object& cron) {
   return spec ? json::get_object(*spec, "template") : nullptr;
 }
 
-// The claim that a claim is to be filled from, or that a DataSource names, if it is in another namespace.
-std::string foreign_claim(const ObjectRequest& request, const json::Object& object) {
-  std::string asked;
-  if (request.resource.key == data_sources_key) {
-    const json::Object* spec = json::get_object(object, "spec");
-    const json::Object* source = spec ? json::get_object(*spec, "source") : nullptr;
-    const json::Object* pvc = source ? json::get_object(*source, "pvc") : nullptr;
-    const std::string_view ns = pvc ? json::get_string_or(*pvc, "namespace") : std::string_view();
-    if (!ns.empty()) asked = fmt::format("{}/{}", ns, json::get_string_or(*pvc, "name"));
-  } else if (const json::Object* annotations = asker_annotations(&object)) {
-    asked = json::get_string_or(*annotations, clone_request);
-  }
-  return asked.substr(0, asked.find('/')) == request.ns ? std::string() : asked;
-}
-
-bool says_from(const ObjectRequest& request) {
-  return request.resource.key == asker_claims_key || request.resource.key == data_sources_key;
+// The claim that a new claim is to be filled from, if it is in another namespace.
+std::string_view foreign_claim(const json::Object& claim, std::string_view ns) {
+  const json::Object* annotations = asker_annotations(&claim);
+  const std::string_view asked = annotations ? json::get_string_or(*annotations, clone_request) : std::string_view();
+  return asked.substr(0, asked.find('/')) == ns ? std::string_view() : asked;
 }
 
 }  // namespace
 
 void keep_asker(const ObjectRequest& request, json::Object& object, const json::Object* old) {
-  constexpr std::array bearers{data_volumes_key, data_import_crons_key, asker_claims_key, data_sources_key};
+  constexpr std::array bearers{data_volumes_key, data_import_crons_key, asker_claims_key};
   if (std::ranges::find(bearers, request.resource.key) == bearers.end()) return;
   const json::Object *sent = asker_annotations(&object), *before = asker_annotations(old);
   const json::Value* kept = before ? json::find(*before, admission::asker_annotation) : nullptr;
@@ -74,19 +59,13 @@ void keep_asker(const ObjectRequest& request, json::Object& object, const json::
   if (annotations.empty()) json::erase(metadata_of(object), "annotations");
 }
 
-void keep_or_write_down_asker(const ObjectRequest& request, json::Object& object, const json::Object& old) {
-  const bool is_source = request.resource.key == data_sources_key && request.asker;
-  const std::string from = is_source ? foreign_claim(request, object) : std::string();
-  if (from.empty() || admission::asker_of(old, from)) return keep_asker(request, object, &old);
-  write_down_asker(request, object);
-}
-
 void write_down_asker(const ObjectRequest& request, json::Object& object) {
   keep_asker(request, object, nullptr);
-  const std::string from = says_from(request) ? foreign_claim(request, object) : std::string();
+  const bool is_claim = request.resource.key == asker_claims_key;
+  const std::string from(is_claim ? foreign_claim(object, request.ns) : std::string_view());
   const bool is_cron = request.resource.key == data_import_crons_key;
   const bool needed =
-      says_from(request) ? !from.empty() : names_another_namespace(is_cron ? template_in(object) : &object, request.ns);
+      is_claim ? !from.empty() : names_another_namespace(is_cron ? template_in(object) : &object, request.ns);
   if (!needed || !request.asker) return;
   json::ensure_object(metadata_of(object), "annotations")[admission::asker_annotation] =
       admission::print_asker(*request.asker, from);

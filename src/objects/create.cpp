@@ -291,8 +291,7 @@ Task<Result<ObjectPtr>> create_object(ObjectRequest& request, json::Value object
   if (request.resource.key == data_volumes_key)
     if (auto checked = co_await check_new_data_volume(request, named->name, members); !checked)
       co_return fail(std::move(checked.error()));
-  if (request.resource.key == claims_key || request.resource.key == "cdi.kubevirt.io/datasources")
-    write_down_asker(request, members);
+  if (request.resource.key == claims_key) write_down_asker(request, members);
   admission.end();
   times.decided();
   auto stored = co_await store_new(request, members, named->generated, owners);

@@ -252,8 +252,9 @@ Defect taken_name(ObjectRequest& request, std::string_view name, const json::Obj
   return claim.is_object() ? find_taken_name(name, object, claim.get_object()) : Defect();
 }
 
-// The namespace whose data a DataVolume is given, if neither it nor its DataSource is there; empty: none.
-Result<std::string> cloned_namespace(ObjectRequest& request, const json::Object& object) {
+// The other namespaces whose data a DataVolume may be given: that of the claim, and that of the DataSource, which can
+// name another claim of its namespace before the clone begins.
+Result<std::vector<std::string>> cloned_namespaces(ObjectRequest& request, const json::Object& object) {
   const json::Object* spec = inside(&object, "spec");
   const json::Object* source = inside(spec, "source");
   std::string ns(request.ns);
@@ -268,9 +269,12 @@ Result<std::string> cloned_namespace(ObjectRequest& request, const json::Object&
     source = inside(inside(loaded.if_object(), "spec"), "source");
     if (inside(source, "dataSource")) source = inside(inside(loaded.if_object(), "status"), "source");
   }
+  std::vector<std::string> others;
+  if (ns != request.ns) others.push_back(ns);
   const json::Object* pvc = inside(source, "pvc");
   const std::string_view named = pvc ? text(*pvc, "namespace") : std::string_view();
-  return std::string(named != ns && named != request.ns ? named : std::string_view());
+  if (!named.empty() && named != ns && named != request.ns) others.emplace_back(named);
+  return others;
 }
 
 }  // namespace
@@ -303,15 +307,12 @@ Task<Result<void>> may_clone_from(Authorizer& authorizer, Core& core, const User
 }
 
 Task<Result<void>> may_clone(ObjectRequest& request, const json::Object& object) {
-  // First where the DataSource is, or it would be told whether there is one.
-  const json::Object* reference = inside(inside(&object, "spec"), "sourceRef");
-  if (const std::string_view ns = reference ? text(*reference, "namespace") : ""; !ns.empty() && ns != request.ns)
+  const auto others = cloned_namespaces(request, object);
+  if (!others) co_return fail(others.error());
+  for (const std::string& ns : *others)
     if (auto allowed = co_await may_clone_from(request.backend.authorizer, request.core, request.asker, ns); !allowed)
       co_return fail(std::move(allowed.error()));
-  const auto other = cloned_namespace(request, object);
-  if (!other) co_return fail(other.error());
-  if (other->empty()) co_return Result<void>();
-  co_return co_await may_clone_from(request.backend.authorizer, request.core, request.asker, *other);
+  co_return Result<void>();
 }
 
 std::optional<StatusCause> find_data_volume_defect(const json::Object& object) {

@@ -1,7 +1,5 @@
 #include "controllers/storage/data_source.h"
 
-#include <fmt/format.h>
-
 #include <array>
 
 #include "controllers/common/conditions.h"
@@ -21,8 +19,6 @@ struct Verdict {
   const json::Object* source = nullptr;  // what status.source says
   const json::Object* labelled[2] = {};  // objects whose labels of KubeVirt are copied
 };
-
-constexpr std::string_view not_allowed_reason = "CloneNotAllowed";
 
 Verdict not_ready(std::string_view reason, std::string_view message) {
   return {.reason = std::string(reason), .message = std::string(message)};
@@ -105,7 +101,11 @@ json::Value condition(const Turn& turn, const json::Object& data_source, const V
 }
 
 // DataSources have no status subresource: labels and status are one write.
-void show(Pass& pass, const Turn& turn, const json::Object* data_source, const Verdict& verdict) {
+Pass sync(const Turn& turn) {
+  Pass pass;
+  const json::Object* data_source = turn.world.get(kinds::data_source, turn.key.ns, turn.key.name);
+  if (!data_source || is_being_deleted(*data_source)) return pass;
+  const Verdict verdict = judge(turn.world, *data_source, turn.key);
   json::Value wanted(*data_source, turn.storage);
   json::Object& status = json::ensure_object(wanted.get_object(), "status");
   status["source"] =
@@ -119,49 +119,13 @@ void show(Pass& pass, const Turn& turn, const json::Object* data_source, const V
       if (is_of_kubevirt(label.key()))
         json::ensure_path(wanted.get_object(), {"metadata", "labels"})[label.key()] = label.value();
   }
-  if (json::equal(json::Value(*data_source, turn.storage), wanted)) return;
+  if (json::equal(json::Value(*data_source, turn.storage), wanted)) return pass;
   pass.add({.verb = Verb::update,
             .resource = kinds::data_source,
             .ns = turn.key.ns,
             .name = turn.key.name,
             .identity = Identity::own(),
             .document = std::move(wanted)});
-}
-
-// "namespace/name" of a claim that is named in another namespace; empty: none is.
-std::string foreign_claim(const json::Object& data_source, std::string_view own_ns) {
-  const json::Object* source = source_in(data_source, "spec");
-  const json::Object* pvc = source ? json::get_object(*source, "pvc") : nullptr;
-  const std::string_view ns = pvc ? json::get_string_or(*pvc, "namespace") : std::string_view();
-  return ns.empty() || ns == own_ns ? std::string() : fmt::format("{}/{}", ns, json::get_string_or(*pvc, "name"));
-}
-
-Pass sync(const Turn& turn) {
-  Pass pass{.complete = true};
-  const json::Object* data_source = turn.world.get(kinds::data_source, turn.key.ns, turn.key.name);
-  if (!data_source || is_being_deleted(*data_source)) return pass;
-  if (const std::string foreign = foreign_claim(*data_source, turn.key.ns); !foreign.empty()) {
-    Identity asker = Identity::asker_of(*data_source, foreign);
-    const std::string ns = foreign.substr(0, foreign.find('/'));
-    if (!asker.user()) {
-      show(pass, turn, data_source,
-           not_ready(not_allowed_reason,
-                     fmt::format(
-                         "nobody is known who may have the data of namespace \"{}\"; write the DataSource again", ns)));
-      return pass;
-    }
-    pass.looked_into = {.identity = std::move(asker), .namespaces = {ns}};
-  }
-  show(pass, turn, data_source, judge(turn.world, *data_source, turn.key));
-  return pass;
-}
-
-// Whoever named the claim may not have its data, so they are told nothing of it.
-Pass finish(const Turn& turn, const Pass& /*before*/, const Carried& carried) {
-  Pass pass;
-  const json::Object* data_source = turn.world.get(kinds::data_source, turn.key.ns, turn.key.name);
-  if (data_source && carried.error && carried.error->reason == job_not_allowed)
-    show(pass, turn, data_source, not_ready(not_allowed_reason, carried.error->message));
   return pass;
 }
 
@@ -197,8 +161,7 @@ Controller data_source_controller() {
           .resource = kinds::data_source,
           .component = "datasource-controller",
           .triggers = storage::triggers,
-          .sync = storage::sync,
-          .finish = storage::finish};
+          .sync = storage::sync};
 }
 
 }  // namespace vg::controllers

@@ -22,7 +22,7 @@ namespace {
 constexpr std::chrono::seconds progress_interval{2};
 // DV-104: while a VMI has the source.
 constexpr std::chrono::seconds source_interval{5};
-constexpr std::string_view quota_reason = "ErrExceededQuota", not_allowed_reason = "CloneNotAllowed";
+constexpr std::string_view quota_reason = "ErrExceededQuota";
 constexpr std::array<std::string_view, 4> default_labels{
     "instancetype.kubevirt.io/default-instancetype", "instancetype.kubevirt.io/default-instancetype-kind",
     "instancetype.kubevirt.io/default-preference", "instancetype.kubevirt.io/default-preference-kind"};
@@ -31,7 +31,6 @@ struct Work {
   const Turn& turn;
   const json::Object& dv;
   Source source;
-  bool may_look = false;  // at the source
   Asked asked = {};
   Pass pass = {};
 };
@@ -57,19 +56,21 @@ bool is_ours(const Turn& turn, const json::Object& dv) {
 
 // --- the source of a clone -------------------------------------------------------------------------------------------
 
-// What another namespace has is looked at for those alone who were allowed to have it when they asked, as long as there
-// is no claim yet. Whether they still may have it, they are asked about before anything of it is told.
-bool may_look(Work& work, const json::Object* claim) {
-  if (work.source.foreign.empty()) return true;
-  Identity asker = Identity::asker_of(work.dv);
-  if (claim || has_annotation(work.dv, mark::prepopulated) || !asker.user()) return false;
-  work.pass.looked_into = {.identity = std::move(asker), .namespaces = work.source.foreign};
-  return true;
+// What another namespace has is looked at for those alone who were allowed to have it when they asked.
+bool is_asked_for(const Work& work) {
+  return work.source.kind != "pvc" || work.source.pvc_ns == work.turn.key.ns || Identity::asker_of(work.dv).user();
 }
 
 // DV-101, DV-102: false when the claim cannot be made yet.
 bool source_is_good(Work& work) {
   if (work.source.kind != "pvc") return true;
+  if (!is_asked_for(work)) {
+    work.asked = {.reason = "CloneNotAllowed",
+                  .message = fmt::format("nobody is known who may have the data of namespace \"{}\"; delete the "
+                                         "DataVolume and create it again",
+                                         work.source.pvc_ns)};
+    return false;
+  }
   const json::Object* source = work.turn.world.get(kinds::claim, work.source.pvc_ns, work.source.pvc_name);
   if (!source) {
     work.asked = {.reason = "CloneWithoutSource",
@@ -105,14 +106,7 @@ bool source_is_free(Work& work) {
 
 void make_claim(Work& work) {
   if (has_annotation(work.dv, mark::prepopulated)) return;  // DV-50
-  if (!work.may_look) {
-    work.asked = {.reason = std::string(not_allowed_reason),
-                  .message = fmt::format("nobody is known who may have the data of namespace \"{}\"; delete the "
-                                         "DataVolume and create it again",
-                                         work.source.foreign.back())};
-    return;
-  }
-  if (work.source.kind.empty()) {  // spec storage Q-03
+  if (work.source.kind.empty()) {                           // spec storage Q-03
     work.asked = {.reason = "NotFound", .message = "the DataSource is not there, or names nothing"};
     work.pass.look_again(progress_interval);
     return;
@@ -177,10 +171,10 @@ void mark_data_volume(Work& work, const json::Object* claim) {
   if (claim && annotation_of(*claim, mark::populated_for) == work.turn.key.name && phase_of(*claim) == "Bound")
     marks.annotate(mark::prepopulated, work.turn.key.name);
   // DV-98, DV-106
-  const json::Object* from = claim;
-  if (work.may_look && work.source.kind == "pvc")
-    from = work.turn.world.get(kinds::claim, work.source.pvc_ns, work.source.pvc_name);
-  if (work.may_look && work.source.data_source) from = work.source.data_source;
+  const json::Object* from = work.source.kind == "pvc" && is_asked_for(work)
+                                 ? work.turn.world.get(kinds::claim, work.source.pvc_ns, work.source.pvc_name)
+                                 : claim;
+  if (work.source.data_source) from = work.source.data_source;
   const bool has_own =
       std::ranges::any_of(default_labels, [&](std::string_view name) { return !label_of(work.dv, name).empty(); });
   for (const std::string_view name : default_labels)
@@ -193,7 +187,6 @@ Pass sync(const Turn& turn) {
   if (!dv || is_being_deleted(*dv) || !turn.world.disks().ready() || !is_ours(turn, *dv)) return {.complete = true};
   Work work{.turn = turn, .dv = *dv, .source = source_of(turn.world, *dv)};
   const json::Object* claim = turn.world.get(kinds::claim, turn.key.ns, turn.key.name);
-  work.may_look = may_look(work, claim);
   mark_data_volume(work, claim);
   if (claim)
     look_at_claim(work, *claim);
@@ -205,7 +198,6 @@ Pass sync(const Turn& turn) {
 
 // DV-40
 Asked after_failure(const SoftError& error) {
-  if (error.reason == job_not_allowed) return {.reason = std::string(not_allowed_reason), .message = error.message};
   if (error.message.contains("exceeded quota"))
     return {.reason = std::string(quota_reason), .message = error.message, .phase = "Pending"};
   return {.reason = "ErrClaimNotValid", .message = error.message};

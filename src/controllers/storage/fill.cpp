@@ -256,10 +256,6 @@ void clone(Work& work) {
                     ns));
   const auto status = work.turn.world.disks().job(work.id());
   if (is_target_taken(work, status)) return;
-  // Nothing is told of a source in another namespace before that: whether there is one, how large it is, who uses it.
-  // A job that runs was asked about when it began.
-  if (ns != work.turn.key.ns && !(status && status->state == DiskJobState::running))
-    work.pass.looked_into = {.identity = asker, .namespaces = {ns}};
   const json::Object* source = work.turn.world.get(kinds::claim, ns, name);
   const auto disk = source ? disk_of(work.turn.world, *source) : std::nullopt;
   const bool begun = status && status->state != DiskJobState::waiting;

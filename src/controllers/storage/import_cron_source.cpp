@@ -72,8 +72,6 @@ std::string ask_registry(CronWork& work, const json::Object& registry, Time due)
 std::string ask_claim(CronWork& work, const json::Object& pvc) {
   const std::string_view ns = json::get_string_or(pvc, "namespace", work.turn.key.ns);
   const std::string_view name = json::get_string_or(pvc, "name");
-  if (ns != work.turn.key.ns)
-    work.pass.looked_into = {.identity = Identity::asker_of(work.cron), .namespaces = {std::string(ns)}};
   const json::Object* claim = work.turn.world.get(kinds::claim, ns, name);
   const json::Object* dv = work.turn.world.get(kinds::data_volume, ns, name);
   if (claim && (!dv || phase_of(*dv) == "Succeeded")) {

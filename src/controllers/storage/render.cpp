@@ -210,8 +210,6 @@ Source source_of(const World& world, const json::Object& dv) {
     if (source.pvc_ns.empty()) source.pvc_ns = ns;
     source.pvc_name = json::get_string_or(*source.object, "name");
   }
-  if (ns != own_ns) source.foreign.emplace_back(ns);
-  if (source.kind == "pvc" && source.pvc_ns != own_ns && source.pvc_ns != ns) source.foreign.push_back(source.pvc_ns);
   return source;
 }
 

@@ -5,7 +5,6 @@
 #include <expected>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "controllers/controller.h"
 
@@ -17,7 +16,6 @@ struct Source {
   const json::Object* object = nullptr;  // its members
   std::string pvc_ns = {}, pvc_name = {};
   const json::Object* data_source = nullptr;
-  std::vector<std::string> foreign = {};  // other namespaces that were looked into for it
 };
 Source source_of(const World& world, const json::Object& data_volume);
 

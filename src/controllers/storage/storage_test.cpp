@@ -493,50 +493,6 @@ TEST(Fill, AnotherNamespaceIsClonedForWhoeverAskedForIt) {
   }
 }
 
-// DV-25: whatever there is to tell of a source elsewhere waits for the answer whether its asker may have the data.
-TEST(Fill, WhatIsToldOfAnotherNamespaceIsAskedAboutFirst) {
-  const User alice{.name = "alice", .uid = {}, .groups = {}, .extra = {}};
-  struct Row {
-    const char* id;
-    std::int64_t image;  // of the source; 0: there is none
-    const char *ns, *vmi;
-    std::optional<DiskJobState> job;
-    bool asks;
-  };
-  const Row rows[] = {{"no source", 0, "other", "", {}, true},
-                      {"a source", 5, "other", "", {}, true},
-                      {"too large", 2 * gib, "other", "", {}, true},
-                      {"in use", 5, "other", "Running", {}, true},
-                      {"waits", 5, "other", "", DiskJobState::waiting, true},
-                      {"has failed", 5, "other", "", DiskJobState::failed, true},
-                      {"was asked about", 5, "other", "", DiskJobState::running, false},
-                      {"its own", 5, "ns", "", {}, false}};
-  for (const Row& row : rows) {
-    SCOPED_TRACE(row.id);
-    StorageWorld world;
-    const std::string from = fmt::format("{}/b", row.ns);
-    const json::Value marks(
-        {{"k8s.io/CloneRequest", from}, {admission::asker_annotation, admission::print_asker(alice, from)}});
-    world.claim(json::to_text(marks), "Bound").disk();
-    if (row.image > 0) {
-      world.put(kinds::claim,
-                fmt::format(R"({{"metadata":{{"name":"b","namespace":"{}","uid":"ub"}},"spec":{{}}}})", row.ns));
-      world.fake_disks.claims[{.ns = row.ns, .name = "b"}] = {.uid = "ub", .capacity = gib, .image_size = row.image};
-    }
-    if (*row.vmi)
-      world.put(
-          kinds::vmi,
-          R"({"metadata":{"name":"vm","namespace":"other"},"spec":{"domain":{},"volumes":[{"name":"d","dataVolume":{"name":"b"}}]},"status":{"phase":"Running"}})");
-    if (row.job) world.fake_disks.jobs["clone-u"] = {.state = *row.job};
-    const TestPass made = sync(clone_controller(), world, test_key);
-    ASSERT_EQ(made.pass.looked_into.has_value(), row.asks);
-    if (!row.asks) continue;
-    ASSERT_TRUE(made.pass.looked_into->identity.user());
-    EXPECT_EQ(made.pass.looked_into->identity.user()->name, "alice");
-    EXPECT_THAT(made.pass.looked_into->namespaces, ElementsAre("other"));
-  }
-}
-
 TEST(Fill, ThatItWasRefusedIsShown) {
   StorageWorld world;
   world.claim(R"({"k8s.io/CloneRequest":"other/b"})", "Bound").disk();
@@ -571,14 +527,9 @@ TEST(DataVolumes, WhatNobodyAskedForIsNotLookedAt) {
     const TestPass made = sync(data_volume_controller(), world, {.ns = "ns", .name = "a"});
     const Effect* claim = made.find(Verb::create, kinds::claim);
     ASSERT_EQ(claim != nullptr, asked);
-    ASSERT_EQ(made.pass.looked_into.has_value(), asked) << "whether they still may have it";
     if (asked) {
       ASSERT_TRUE(claim->identity.user());
       EXPECT_EQ(claim->identity.user()->name, "alice");
-      EXPECT_THAT(made.pass.looked_into->namespaces, ElementsAre("other"));
-      const TestPass ended = finish(data_volume_controller(), world, test_key, made,
-                                    {.error = SoftError{.reason = std::string(job_not_allowed), .message = "no"}});
-      EXPECT_THAT(ended.events(), Contains("CloneNotAllowed Warning"));
     } else {
       const Effect* marks = made.find(Verb::patch, kinds::data_volume);
       EXPECT_FALSE(marks && json::to_text(marks->document).contains("secret")) << "a label of the source";
@@ -986,36 +937,6 @@ void put_other_sources(StorageWorld& world) {
       "spec":{"source":{"pvc":{"name":"b"}}},"status":{"conditions":[{"type":"Ready","status":"True","reason":"Ready"}]}})");
   world.put(kinds::data_source, R"({"metadata":{"name":"waits","namespace":"ns"},"spec":{"source":{"pvc":{"name":"b"}}},
       "status":{"conditions":[{"type":"Ready","status":"False","reason":"ImportInProgress"}]}})");
-}
-
-// DV-25: whether a claim of another namespace is there is told to whoever may have its data.
-TEST(DataSource, TellsOfAnotherNamespaceToWhomItIsAllowed) {
-  const User alice{.name = "alice", .uid = {}, .groups = {}, .extra = {}};
-  const Controller controller = data_source_controller();
-  for (const bool asked : {false, true}) {
-    StorageWorld world;
-    world.put(kinds::claim, R"({"metadata":{"name":"b","namespace":"other"}})");
-    world.put(kinds::data_source,
-              json::to_text(json::Value(
-                  {{"metadata",
-                    {{"name", "a"},
-                     {"namespace", "ns"},
-                     {"annotations", {{admission::asker_annotation, admission::print_asker(alice, "other/b")}}}}},
-                   {"spec", {{"source", {{"pvc", {{"namespace", "other"}, {"name", asked ? "b" : "c"}}}}}}}})));
-    const TestPass made = sync(controller, world, test_key);
-    ASSERT_EQ(made.pass.looked_into.has_value(), asked);
-    const auto reason = [&] {
-      return condition_reason(json::get_object(world.stored(kinds::data_source), "status"), "Ready");
-    };
-    if (asked) {
-      EXPECT_THAT(made.pass.looked_into->namespaces, ElementsAre("other"));
-      carry_out(world, finish(controller, world, test_key, made,
-                              {.error = SoftError{.reason = std::string(job_not_allowed), .message = "no"}}));
-      EXPECT_EQ(reason(), "CloneNotAllowed");
-    }
-    carry_out(world, sync(controller, world, test_key));
-    EXPECT_EQ(reason(), asked ? "Ready" : "CloneNotAllowed");
-  }
 }
 
 TEST(DataSource, IsReadyWhenWhatItNamesIs) {
