@@ -32,6 +32,11 @@ inline void guarded_change(json::PatchBuilder& patch, std::string_view path, con
     patch.add(path, *wanted);
 }
 
+// A map where there was none: what somebody else has put there meanwhile would be lost otherwise.
+inline void guarded_add(json::PatchBuilder& patch, std::string_view path, const json::Value& map) {
+  guarded_change(patch, path, nullptr, &map);
+}
+
 // A path with the names below `root`, escaped.
 inline std::string patch_path(std::string_view root, std::initializer_list<std::string_view> names) {
   std::string path(root);

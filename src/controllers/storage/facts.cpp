@@ -146,7 +146,7 @@ void Marks::add_to(json::PatchBuilder& patch, std::string_view map, const Entrie
   for (const auto& [name, value] : entries) {
     if (present && json::get_string(*present, name) == std::string_view(value)) continue;
     if (!std::exchange(has_map, true))
-      patch.add(patch_path("/metadata", {map}), json::Value(boost::json::object_kind, storage));
+      guarded_add(patch, patch_path("/metadata", {map}), json::Value(boost::json::object_kind, storage));
     patch.add(patch_path("/metadata", {map, name}), json::Value(value, storage));
     any = true;
   }

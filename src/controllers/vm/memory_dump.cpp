@@ -51,7 +51,7 @@ void annotate_claim(Work& work, string_view claim, string_view text) {
   if (value_at(there, {"metadata", "annotations"}))
     patch.add(patch_path("/metadata/annotations", {dump_annotation}), Value(text, work.storage()));
   else
-    patch.add("/metadata/annotations", Value({{dump_annotation, text}}, work.storage()));
+    guarded_add(patch, "/metadata/annotations", Value({{dump_annotation, text}}, work.storage()));
   work.pass.add({.verb = Verb::patch,
                  .resource = kinds::claim,
                  .ns = work.turn.key.ns,

@@ -99,7 +99,7 @@ void update_generations(Object& status, Pass& pass, const Turn& turn, const Obje
   if (value_at(&vmi, {"metadata", "annotations"}))
     patch.add(patch_path("/metadata/annotations", {generation_annotation}), number);
   else
-    patch.add("/metadata/annotations", Value({{generation_annotation, number}}, turn.storage));
+    guarded_add(patch, "/metadata/annotations", Value({{generation_annotation, number}}, turn.storage));
   pass.add({.verb = Verb::patch,
             .resource = kinds::vmi,
             .ns = turn.key.ns,

@@ -223,7 +223,7 @@ void remember_batch(Pass& pass, const Turn& turn, const json::Object& kubevirt) 
   json::PatchBuilder patch(turn.storage);
   const json::Object* metadata = json::get_object(kubevirt, "metadata");
   if (!json::find(*metadata, "annotations"))
-    patch.add("/metadata/annotations", json::Value(boost::json::object_kind, turn.storage));
+    guarded_add(patch, "/metadata/annotations", json::Value(boost::json::object_kind, turn.storage));
   patch.add(patch_path("/metadata/annotations", {batch_annotation}), json::Value(time_text(turn.now), turn.storage));
   pass.add({.verb = Verb::patch,
             .resource = kinds::kubevirt,
