@@ -80,10 +80,12 @@ class Posing(Attack):
         whole = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "spec": made["spec"], **forged}
         for method, query, body, headers in (("PUT", "", {**whole, "metadata": {**made["metadata"], **forged["metadata"]}}, {}), ("PATCH", "", forged, MERGE),
                                              ("PATCH", "&fieldManager=m&force=true", whole, {"Content-Type": "application/apply-patch+yaml"})):
-            current = self.must("GET", f"{VMS}/vm")
-            if method == "PUT":
-                body["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
-            code, answer = self.call(method, f"{VMS}/vm/status?dryRun=All{query}", body, token, headers)
+            def sent():
+                if method == "PUT":  # on a version that the controller may have changed meanwhile
+                    body["metadata"]["resourceVersion"] = self.must("GET", f"{VMS}/vm")["metadata"]["resourceVersion"]
+                code, answer = self.call(method, f"{VMS}/vm/status?dryRun=All{query}", body, token, headers)
+                return (code, answer) if code != 409 or method != "PUT" else None
+            code, answer = self.until("an answer", sent)
             self.assertEqual(code, 200, answer)
             self.assertEqual(marks_of(answer), marks_of(made))
             data, = (change["data"] for change in answer["status"]["stateChangeRequests"])
