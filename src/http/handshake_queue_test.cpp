@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/background.h"
+#include "base/manual_core.h"
 #include "base/task.h"
-#include "http/manual_core.h"
 
 namespace vg::http {
 namespace {
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 
 struct HandshakeQueueTest : testing::Test {
-  test::ManualCore core;
+  ManualCore core;
   HandshakeQueue queue{core};
   std::vector<std::uint64_t> went;
   std::list<Background> handshakes;

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "http/manual_core.h"
+#include "base/manual_core.h"
 
 namespace vg::http {
 namespace {
@@ -47,7 +47,7 @@ class SideBySideTest : public ::testing::Test {
     }(*this, count, width));
   }
 
-  test::ManualCore core_;
+  ManualCore core_;
   Held held_;
   std::optional<Background> task_;
   bool ended_ = false;

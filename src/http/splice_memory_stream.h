@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/core.h"
+#include "base/manual_core.h"
 #include "base/stream.h"
-#include "http/manual_core.h"
 
 namespace vg::http::test {
 

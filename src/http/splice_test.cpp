@@ -12,7 +12,6 @@
 namespace vg::http {
 namespace {
 
-using test::ManualCore;
 using test::MemoryStream;
 using Why = SpliceEnd::Why;
 using namespace std::chrono_literals;

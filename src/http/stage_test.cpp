@@ -6,13 +6,12 @@
 #include <optional>
 
 #include "base/background.h"
+#include "base/manual_core.h"
 #include "base/task.h"
-#include "http/manual_core.h"
 
 namespace vg::http {
 namespace {
 
-using test::ManualCore;
 using testing::ElementsAre;
 using testing::IsEmpty;
 

@@ -11,7 +11,6 @@
 namespace vg::http {
 namespace {
 
-using test::ManualCore;
 using test::MemoryStream;
 using namespace std::chrono_literals;
 

@@ -50,7 +50,7 @@ class ConsoleTest : public testing::Test {
   }
 
   ManualClock clock_;
-  ModelCore core_{clock_};
+  ManualCore core_{clock_};
   std::unique_ptr<Stream> stream_ = open_console(core_, "hello");
   IoError last_ = IoError::none;
 };

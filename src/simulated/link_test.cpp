@@ -107,7 +107,7 @@ class LinkTest : public testing::Test {
   }
 
   ManualClock clock_;
-  ModelCore core_{clock_};
+  ManualCore core_{clock_};
   ModelStore store_{core_};
   resources::Commits commits_{store_};
   AllowAll authorizer_;

@@ -509,7 +509,7 @@ class Model {
 
   std::mt19937_64 random_;
   ManualClock clock_{Clock::Wall(seconds(1767323045))};
-  ModelCore core_{clock_};
+  ManualCore core_{clock_};
   ModelStore store_{core_};
   resources::Commits commits_{store_};
   config::FixedConfig config_{configuration()};

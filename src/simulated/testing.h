@@ -1,4 +1,4 @@
-// For the model-based test: a store in memory and a core without threads, in a time that moves when it is told to. What
+// For the model-based test: a store in memory on a core without a thread (base/manual_core.h). What
 // was submitted and not yet settled is lost when the server crashes; what was settled stays, whether anybody was told.
 #pragma once
 
@@ -14,83 +14,14 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/core.h"
+#include "base/manual_core.h"
 #include "ports/object_store.h"
 
 namespace vg::simulated {
 
-class ModelCore final : public Core {
- public:
-  explicit ModelCore(ManualClock& clock) : clock_(clock) {}
-
-  void post(std::move_only_function<void()> fn) override { posted_.push_back(std::move(fn)); }
-  Task<void> sleep(std::chrono::milliseconds time) override { co_await Sleeper(*this, clock_.steady_now() + time); }
-  unsigned index() const override { return 0; }
-  bool here() const override { return true; }
-
-  // One thing that is ready. False when there is none without time passing.
-  bool step() {
-    if (!posted_.empty()) {
-      auto fn = std::move(posted_.front());
-      posted_.pop_front();
-      fn();
-      return true;
-    }
-    if (sleepers_.empty() || sleepers_.begin()->first > clock_.steady_now()) return false;
-    sleepers_.begin()->second->wake();
-    return true;
-  }
-  void advance(std::chrono::nanoseconds time) {
-    const auto until = clock_.steady_now() + time;
-    while (step()) {
-    }
-    while (!sleepers_.empty() && sleepers_.begin()->first <= until) {
-      clock_.advance(sleepers_.begin()->first - clock_.steady_now());
-      while (step()) {
-      }
-    }
-    clock_.advance(until - clock_.steady_now());
-  }
-  // Nobody is left to be told anything. Whoever sleeps was thrown away before.
-  void forget() { posted_.clear(); }
-
- private:
-  using Instant = std::chrono::steady_clock::time_point;
-  class Sleeper {
-   public:
-    Sleeper(ModelCore& core, Instant until) : core_(core), until_(until) {}
-    ~Sleeper() {
-      if (queued_) core_.sleepers_.erase(place_);
-    }
-    bool await_ready() const { return false; }
-    void await_suspend(std::coroutine_handle<> coroutine) {
-      coroutine_ = coroutine;
-      place_ = core_.sleepers_.emplace(until_, this);
-      queued_ = true;
-    }
-    void await_resume() const {}
-    void wake() {
-      core_.sleepers_.erase(place_);
-      queued_ = false;
-      coroutine_.resume();
-    }
-
-   private:
-    ModelCore& core_;
-    Instant until_;
-    std::multimap<Instant, Sleeper*>::iterator place_;
-    bool queued_ = false;
-    std::coroutine_handle<> coroutine_;
-  };
-
-  ManualClock& clock_;
-  std::deque<std::move_only_function<void()>> posted_;
-  std::multimap<Instant, Sleeper*> sleepers_;
-};
-
 class ModelStore final : public ObjectStore {
  public:
-  explicit ModelStore(ModelCore& core) : core_(core) {}
+  explicit ModelStore(ManualCore& core) : core_(core) {}
   // Told of every change.
   std::function<void(const Change&)> observer = [](const Change&) {};
 
@@ -229,7 +160,7 @@ class ModelStore final : public ObjectStore {
     observer(log_.back());
   }
 
-  ModelCore& core_;
+  ManualCore& core_;
   Revision revision_ = 0;
   std::map<Key, ObjectPtr> objects_;
   std::vector<Change> log_;

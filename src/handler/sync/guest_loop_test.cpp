@@ -100,7 +100,7 @@ class GuestLoopTest : public ::testing::Test {
   }
 
   ManualClock clock{Clock::Wall(seconds(1'700'000'000)), Clock::Steady(seconds(1000))};
-  simulated::ModelCore core{clock};
+  ManualCore core{clock};
   testing::FakeApi api{core};
   hypervisor::FakeHypervisor hypervisor;
   testing::FakeFiles files;

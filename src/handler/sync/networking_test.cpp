@@ -58,7 +58,7 @@ class NetworkingTest : public ::testing::Test {
 
   const Key key{.ns = "ns", .name = "vm1"};
   ManualClock clock{Clock::Wall(seconds(1'700'000'000)), Clock::Steady(seconds(1000))};
-  simulated::ModelCore core{clock};
+  ManualCore core{clock};
   testing::FakeApi api{core};
   testing::FakeFiles files;
   hypervisor::FakeHypervisor hypervisor;

@@ -28,7 +28,7 @@ class NodeKeeperTest : public ::testing::Test {
   std::string heartbeat() const { return at({"metadata", "annotations", "kubevirt.io/heartbeat"}); }
 
   ManualClock clock{Clock::Wall(seconds(1'700'000'000)), Clock::Steady(seconds(1000))};
-  simulated::ModelCore core{clock};
+  ManualCore core{clock};
   testing::FakeApi api{core};
   hypervisor::FakeHypervisor hypervisor;
   NodeKeeper keeper{{.core = core, .api = api, .hypervisor = hypervisor, .clock = clock, .node = "node01"}};

@@ -8,15 +8,19 @@
 #include <map>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/core.h"
 
-namespace vg::http::test {
+namespace vg {
 
 // Runs what is posted when told to, in a time that only moves when told to.
 class ManualCore final : public Core {
  public:
+  ManualCore() : clock_(own_clock_) {}
+  explicit ManualCore(ManualClock& clock) : clock_(clock) {}
+
   void post(std::move_only_function<void()> fn) override { posted_.push_back(std::move(fn)); }
-  Task<void> sleep(std::chrono::milliseconds time) override { co_await Sleeper(*this, now_ + time); }
+  Task<void> sleep(std::chrono::milliseconds time) override { co_await Sleeper(*this, clock_.steady_now() + time); }
   unsigned index() const override { return 0; }
   bool here() const override { return true; }
 
@@ -26,34 +30,40 @@ class ManualCore final : public Core {
     posted_.pop_front();
     fn();
   }
+  // One thing that is ready. False when there is none without time passing.
+  bool step() {
+    if (!posted_.empty()) {
+      run_one();
+      return true;
+    }
+    if (sleepers_.empty() || sleepers_.begin()->first > clock_.steady_now()) return false;
+    sleepers_.begin()->second->wake();
+    return true;
+  }
   // Until nothing happens any more without time passing.
   void run() {
-    for (;;) {
-      if (!posted_.empty()) {
-        run_one();
-      } else if (!sleepers_.empty() && sleepers_.begin()->first <= now_) {
-        sleepers_.begin()->second->wake();
-      } else {
-        return;
-      }
+    while (step()) {
     }
   }
-  void advance(std::chrono::milliseconds time) {
-    const auto until = now_ + time;
+  void advance(std::chrono::nanoseconds time) {
+    const auto until = clock_.steady_now() + time;
     run();
     while (!sleepers_.empty() && sleepers_.begin()->first <= until) {
-      now_ = sleepers_.begin()->first;
+      clock_.advance(sleepers_.begin()->first - clock_.steady_now());
       run();
     }
-    now_ = until;
+    clock_.advance(until - clock_.steady_now());
   }
   std::size_t posted() const { return posted_.size(); }
   std::size_t sleeping() const { return sleepers_.size(); }
+  // Nobody is left to be told anything. Whoever sleeps was thrown away before.
+  void forget() { posted_.clear(); }
 
  private:
+  using Instant = std::chrono::steady_clock::time_point;
   class Sleeper {
    public:
-    Sleeper(ManualCore& core, std::chrono::milliseconds until) : core_(core), until_(until) {}
+    Sleeper(ManualCore& core, Instant until) : core_(core), until_(until) {}
     ~Sleeper() {
       if (queued_) core_.sleepers_.erase(place_);
     }
@@ -72,15 +82,16 @@ class ManualCore final : public Core {
 
    private:
     ManualCore& core_;
-    std::chrono::milliseconds until_;
-    std::multimap<std::chrono::milliseconds, Sleeper*>::iterator place_;
+    Instant until_;
+    std::multimap<Instant, Sleeper*>::iterator place_;
     bool queued_ = false;
     std::coroutine_handle<> coroutine_;
   };
 
+  ManualClock own_clock_;
+  ManualClock& clock_;
   std::deque<std::move_only_function<void()>> posted_;
-  std::multimap<std::chrono::milliseconds, Sleeper*> sleepers_;
-  std::chrono::milliseconds now_{0};
+  std::multimap<Instant, Sleeper*> sleepers_;
 };
 
-}  // namespace vg::http::test
+}  // namespace vg
